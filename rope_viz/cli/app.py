@@ -21,8 +21,8 @@ import webbrowser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
+from rope_viz.cli.output import read_address
 from rope_viz.embedding.spec import short_repr
 from rope_viz.evaluation.completion_clients import is_loopback
 
@@ -106,7 +106,6 @@ NEEDED = ("streamlit", "plotly", "matplotlib")
 HEALTH = "/_stcore/health"
 EVERYWHERE = ("0.0.0.0", "::")
 PART = re.compile(r"[A-Za-z0-9._~-]+")
-ADDRESS = re.compile(r"https?://[^\s\"'<>?#]+")
 
 
 def add(commands: Any) -> None:
@@ -274,13 +273,6 @@ def environment(base: str, proxies: Sequence[str] = (), *, hub_cache: bool = Fal
     settings = {"ROPE_VIZ_BASE_PATH": base, "FORWARDED_ALLOW_IPS": ",".join(proxies)}
     settings |= {"ROPE_VIZ_HUB_CACHE": "1"} if hub_cache else {}
     return os.environ | settings | ({"ROPE_VIZ_PUBLIC_URL": public} if public else {})
-
-
-def read_address(flag: str, written: str) -> str:
-    """Return a dashboard's address without a slash at its end, "" for none. Raise `ValueError` for other texts."""
-    if written and not (ADDRESS.fullmatch(written) and urlsplit(written).hostname):
-        raise ValueError(f"{flag} must be like https://example.org/rope, got {short_repr(written)}")
-    return written.rstrip("/")
 
 
 def proxy_of(written: str) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from rope_viz.cli.app import read_address
-from rope_viz.cli.output import write_output
+from rope_viz.cli.output import read_address, write_output
 
 
 def add(commands: Any) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from rope_viz.cli.broken_pipe import Patient
-from rope_viz.embedding.spec import UNCOMPUTABLE
+from rope_viz.embedding.spec import UNCOMPUTABLE, short_repr
 from rope_viz.models.no_rope_types import NoRope
-from rope_viz.storage.write_file import write_file
+from rope_viz.storage.write_file import is_temporary, write_file
 
 STDOUT = "-"
+ADDRESS = re.compile(r"https?://[^\s\"'<>?#]+")
 
 
 def write_output(name: str | Path, content: bytes) -> None:
@@ -29,6 +32,23 @@ def write_output(name: str | Path, content: bytes) -> None:
     except BrokenPipeError:
         if isinstance(sys.stdout, Patient):
             sys.stdout.let_go()
+
+
+def check_folder(folder: Path, marker: str) -> None:
+    """Raise `ValueError` if the folder has files of somebody else: it must be missing, empty or have the marker."""
+    if folder.is_dir():
+        names = {each.name for each in folder.iterdir() if not is_temporary(each.name)}
+        if names and marker not in names:
+            raise ValueError(f"{folder} has other files: move them, or name another folder")
+    elif folder.exists():
+        raise ValueError(f"{folder} is a file, and a folder of this name is needed: name another one")
+
+
+def read_address(flag: str, written: str) -> str:
+    """Return a dashboard's address without a slash at its end, "" for none. Raise `ValueError` for other texts."""
+    if written and not (ADDRESS.fullmatch(written) and urlsplit(written).hostname):
+        raise ValueError(f"{flag} must be like https://example.org/rope, got {short_repr(written)}")
+    return written.rstrip("/")
 
 
 def one_line(error: Exception) -> str:

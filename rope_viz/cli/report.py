@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from rope_viz.cli.figure import read_flags
-from rope_viz.cli.output import STDOUT, write_output
+from rope_viz.cli.output import STDOUT, check_folder, write_output
 from rope_viz.cli.spec import add_spec_flags
-from rope_viz.storage.write_file import is_temporary
 
 FORMATS = ("html", "md")
 MARKER = ".rope-viz-report"
@@ -54,7 +53,7 @@ def run(parsed: argparse.Namespace) -> int:
         if parsed.output == STDOUT:
             raise ValueError("a report in Markdown has a folder of picture files: name a file, as in -o report.md")
         # Before the pictures are drawn, which takes a minute.
-        check_folder(folder_of(path))
+        check_folder(folder_of(path), MARKER)
     request = read_flags(parsed)
     if form == "html":
         write_output(parsed.output, report.to_html(request))
@@ -77,7 +76,7 @@ def write_all(parsed: argparse.Namespace, site: Path) -> int:
         raise ValueError("--all takes no CONFIG and no --format: it reads a folder or a file, and writes a site")
     if parsed.output == STDOUT or site.suffix.lower() in (".html", ".htm", ".md"):
         raise ValueError("a site is a folder: name one, as in -o site")
-    check_folder(site)
+    check_folder(site, MARKER)
     site.mkdir(parents=True, exist_ok=True)
     write_output(site / MARKER, b"")
     return report_all.write_site(parsed.all, site, is_full=parsed.full)
@@ -86,13 +85,3 @@ def write_all(parsed: argparse.Namespace, site: Path) -> int:
 def folder_of(path: Path) -> Path:
     """Return the folder of a Markdown report's pictures."""
     return path.with_name(f"{path.stem}_files")
-
-
-def check_folder(folder: Path, marker: str = MARKER) -> None:
-    """Raise `ValueError` if the folder has files of somebody else: it must be missing, empty or have the marker."""
-    if folder.is_dir():
-        names = {each.name for each in folder.iterdir() if not is_temporary(each.name)}
-        if names and marker not in names:
-            raise ValueError(f"{folder} has other files: move them, or name another folder")
-    elif folder.exists():
-        raise ValueError(f"{folder} is a file, and a folder of this name is needed: name another one")

@@ -7,10 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rope_viz.cli.app import read_address
 from rope_viz.cli.find_configs import find_configs, find_listed
-from rope_viz.cli.output import named, write_output
-from rope_viz.cli.report import check_folder
+from rope_viz.cli.output import check_folder, named, read_address, write_output
 from rope_viz.models.identity.hf_cache import NAME
 
 MARKER = ".rope-viz-site"

@@ -230,7 +230,7 @@ def test_file_name_holds_the_shown_range():
     zoomed = named("frequencies/heatmap", {}, target="10000000", view="1000000,5000000")
     assert "_zoom1000000-5000000_" in f"{zoomed}_"
     ends = {"xmin": "10", "xmax": "100"}
-    assert named("decay/curves", {}).endswith("_0-40960")
+    assert named("decay/curves", {}).endswith("_0-40k")
     assert named("decay/curves", ends).endswith("_x10-100")
     assert named("scaling/comparison", ends | {"ymin": "0.5"}).endswith("_x10-100_yfrom0.5")
     assert named("decay/curves", ends, view="1,2") == named("decay/curves", ends)

@@ -115,7 +115,6 @@ def draw(spec: RopeSpec) -> theme.DataFigure:
         showlegend=True,
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
     )
-    fig.table = lambda: {TEXTS("reach.length_axis"): lengths, TEXTS("reach.smallest"): smallest}
     return fig
 
 

@@ -49,7 +49,6 @@ def draw(rows: Sequence[Row], spec: RopeSpec) -> theme.DataFigure:
         showlegend=whole is not None,
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
     )
-    fig.table = lambda: make_table(within, whole)
     return fig
 
 
@@ -60,18 +59,6 @@ def thin_counts(counts: DistanceCounts) -> tuple[FloatArray, FloatArray]:
     mean = np.add.reduceat(counts.values, edges[:-1]) / np.diff(edges)
     at = counts.start + (edges[:-1] + edges[1:] - 1) / 2.0
     return at, np.where(mean > 0, mean, np.nan)
-
-
-def make_table(within: DistanceCounts, whole: DistanceCounts | None) -> dict[str, FloatArray]:
-    """Return the counts of every distance, thinned as drawn, for CSV files."""
-    counts = whole or within
-    at, _ = thin_counts(counts)
-    columns: dict[str, FloatArray] = {TEXTS("packing.distance"): at}
-    for label, each in ((TEXTS("packing.within"), within), (TEXTS("packing.whole"), whole)):
-        if each is not None:
-            own, mean = thin_counts(each)
-            columns[label] = np.interp(at, own, np.nan_to_num(mean), left=0.0, right=0.0)
-    return columns
 
 
 def describe(rows: Sequence[Row], spec: RopeSpec) -> str:

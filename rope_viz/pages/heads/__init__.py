@@ -531,7 +531,17 @@ def shown_bands(spec: RopeSpec) -> spectrum.Bands:
     return bands(spec if spec.is_scaled else scaled_spec("yarn 2", spec))
 
 
-@PAGE.picture(FILE, LIVE, CARRIES, OF_LAYER, pin=True, sets=OF_LAYER, refuses=unreadable, query="heads.tab=whole")
+@PAGE.picture(
+    FILE,
+    LIVE,
+    CARRIES,
+    OF_LAYER,
+    pin=True,
+    sets=OF_LAYER,
+    refuses=unreadable,
+    height=figures.MAP_HEIGHT,
+    query="heads.tab=whole",
+)
 def layers(request: PictureRequest) -> Figure:
     """What every layer of a model carries in every pair: where the energy of q and k is."""
     model, what = summed_model(request), request[CARRIES]

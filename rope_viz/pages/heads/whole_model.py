@@ -192,9 +192,6 @@ def draw_rebuilt(rebuilt: Rebuilt) -> theme.DataFigure:
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         height=theme.SIDE_HEIGHT,
     )
-    columns: dict[str, NDArray[Any]] = {TEXTS("whole.distance"): rebuilt.distances}
-    columns |= {exact: rebuilt.exact, centres: rebuilt.centres}
-    fig.table = lambda: columns
     return fig
 
 
