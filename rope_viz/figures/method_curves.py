@@ -72,7 +72,11 @@ def name_lines(lines: Sequence[Named], span: Sequence[float], *, log: bool, plot
             "yshift": 2 if yanchor == "bottom" else -2,
         }
         notes.append(theme.end_label(at, value, line.name, line.colour, **place))
-    return notes + theme.spread_labels(at_end, span, log=log, height=round(plot) + 74)
+    # A name in the middle of the plot does not meet those at its right edge.
+    edge = 0.8 * max(at for at, _ in ends)
+    for together in ([end for end in at_end if (end[0] < edge) is early] for early in (True, False)):
+        notes += theme.spread_labels(together, span, log=log, height=round(plot) + 74)
+    return notes
 
 
 def _find_place(
