@@ -28,7 +28,7 @@ export function makeSheet(s, drawSmall) {
   const { texts, scenes, app, outside } = s.data, questions = listQuestions(s), again = questions.filter(({ isRight }) => isRight === false);
   const pictures = scenes.map(({ texts: { short, title } }, i) => `<li><button type="button" data-do="step" data-step="${i + 1}"><b>${i + 1}&ensp;${short}</b><svg viewBox="0 0 ${W} ${H}" role="img" aria-label="${title}">${drawSmall(i + 1, W, H)}</svg></button></li>`).join("");
   const pointers = again.map(({ question, scene }) => `<li>${question} <button type="button" data-do="step" data-step="${scene}">${fill(texts.sheet_again, { scene, short: scenes[scene - 1].texts.short })}</button></li>`).join("");
-  return `<h2 tabindex="-1">${texts.sheet_title}</h2><p class="rv-lead"><b>${describeScore(s, questions)}</b></p>${pointers ? `<ul class="rv-again">${pointers}</ul>` : ""}
+  return `<h2 tabindex="-1">${texts.sheet_title}</h2><p class="rv-lead"><b>${describeScore(s, questions)}</b></p>${pointers ? `<p>${texts.sheet_wrong}</p><ul class="rv-again">${pointers}</ul>` : ""}
     <div class="rv-extra"><button type="button" data-do="save">${texts.sheet_save}</button><button type="button" data-do="restart">${texts.restart}</button></div>
     <ol class="rv-eight">${pictures}</ol><p class="rv-cite">${texts.cite} <span>${escapeHtml(s.data.citation)}</span></p>
     <div class="rv-way"><button type="button" data-do="back" aria-label="${texts.back}">←</button>${app === null ? "" : `<a class="rv-next" href="${app}/model"${outside ? ' target="_blank"' : ""}>${texts.own} →</a>`}</div>`;
