@@ -28,7 +28,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.abuse_kinds import KINDS, SLOWEST, hostile_contents, request
-from rope_viz.ui import link_preview
+from rope_viz.picture import public_address
 from tests.browser.processes import Server, find_free_port, running_process, wait_for_answer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -150,7 +150,7 @@ def counted_server(root: Path = ROOT) -> Iterator[tuple[Server, Path]]:
         options = ["--server.headless", "true", "--server.port", str(port)]
         command = [sys.executable, "-c", COUNTING, str(at / "count"), "run", "app.py", *options]
         url = f"http://127.0.0.1:{port}"
-        environment = {**os.environ, link_preview.SETTING: url}
+        environment = {**os.environ, public_address.SETTING: url}
         with (at / "log").open("wb") as log, running_process(command, cwd=root, stderr=log, env=environment) as process:
             wait_for_answer(process, url + HEALTH)
             yield Server(url, process), at

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.processes import HEALTH_PATH, find_free_port, running_process, wait_for_answer
 
@@ -119,7 +120,7 @@ def test_app_works_behind_the_documented_nginx(visit, new_server, documented_ngi
     servers = [new_server(base="rope") for _ in range(2)]
     port = documented_nginx(servers)
     view = visit(f"http://127.0.0.1:{port}/rope", watched=True).open("/scaling?model=qwen3-8b-yarn")
-    assert view.page.locator(".rv-chart .main-svg").count() > 0
+    expect(view.page.locator(".rv-chart .main-svg").first).to_be_visible()
     before = view.count_draws()
     view.slider("base").focus()
     view.page.keyboard.press("ArrowRight")

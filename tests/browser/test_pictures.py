@@ -92,6 +92,7 @@ def test_picture_space_is_reserved_before_streamlits_scripts(chromium, server, p
         page.route(re.compile(r"/(ButtonGroup|PageLink)\.[^/]*\.js$"), hold)
         view = Visit(page, server).open(path)
         view.until("document.querySelectorAll('main [data-testid=stSkeleton]').length >= 2")
+        view.until("document.querySelector('main .rv-picture')")
         places = "[...document.querySelectorAll('.rv-picture, .rv-legend')].map((at) => at.getBoundingClientRect().top)"
         before = page.evaluate(places)
         is_blocked.clear()

@@ -63,7 +63,7 @@ def proxied_app(tmp_path, new_server):
 
 def test_charts_follow_a_knob_behind_a_proxy_that_strips_a_path(visit, proxied_app):
     view = visit(proxied_app(stripped="rope"), watched=True).open("/scaling?model=qwen3-8b-yarn")
-    assert view.page.locator(".rv-chart .main-svg").count() > 0
+    expect(view.page.locator(".rv-chart .main-svg").first).to_be_visible()
     before = view.count_draws()
     view.slider("base").focus()
     view.page.keyboard.press("ArrowRight")

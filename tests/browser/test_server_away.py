@@ -27,7 +27,7 @@ CONFIG = {
 def drop(view, tmp_path):
     file = tmp_path / "config.json"
     file.write_text(json.dumps(CONFIG), encoding="utf-8")
-    view.page.locator("input[type=file]").set_input_files(file)
+    view.page.locator("input[type=file]").first.set_input_files(file)
     expect(view.knob("base")).to_have_value("31337")
     view.settle()
 
@@ -84,7 +84,7 @@ def test_vectors_survive_a_server_restart_and_a_reload(visit, killable_server, t
     main.get_by_text("From a file", exact=True).click()
     raw = io.BytesIO()
     np.savez(raw, q=np.ones(128), k=np.ones(128))
-    upload = main.locator("input[type=file]")
+    upload = main.locator("input[type=file]").first
     upload.set_input_files({"name": "mine.npz", "mimeType": "application/zip", "buffer": raw.getvalue()})
     view.until(f"Math.abs({FIRST_VALUE} - 128) < 1e-9")
     view.settle()
