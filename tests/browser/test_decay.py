@@ -28,7 +28,7 @@ def test_uploaded_vectors_are_drawn_and_broken_files_rejected(visit):
     view = visit().open("/decay?decay.show=own&decay.source=file&decay.length=512&decay.log=no")
     raw = io.BytesIO()
     np.savez(raw, q=np.ones(128), k=np.ones(128))
-    upload = view.page.locator("[data-testid=stMain] input[type=file]").first
+    upload = view.page.get_by_role("region", name="q and k").locator("input[type=file]")
     upload.set_input_files({"name": "mine.npz", "mimeType": "application/zip", "buffer": raw.getvalue()})
     view.until(f"Math.abs({NODE}.data.at(-1).y[0] - 128) < 1e-9")
     view.settle()  # a file that is put in while the page is updated is lost

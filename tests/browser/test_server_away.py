@@ -84,7 +84,7 @@ def test_vectors_survive_a_server_restart_and_a_reload(visit, killable_server, t
     main.get_by_text("From a file", exact=True).click()
     raw = io.BytesIO()
     np.savez(raw, q=np.ones(128), k=np.ones(128))
-    upload = main.locator("input[type=file]").first
+    upload = main.get_by_role("region", name="q and k").locator("input[type=file]")
     upload.set_input_files({"name": "mine.npz", "mimeType": "application/zip", "buffer": raw.getvalue()})
     view.until(f"Math.abs({FIRST_VALUE} - 128) < 1e-9")
     view.settle()
