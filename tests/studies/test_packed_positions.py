@@ -163,7 +163,7 @@ def test_the_picture_of_the_command_has_the_counts(tmp_path):
     out = tmp_path / "distances.csv"
     assert main(("positions", "--lengths", "3,2", "-o", str(out))) == 0
     numbers = [line.split(",") for line in out.read_text().splitlines() if line[:1] in "-0123456789"]
-    counts = {int(float(row[0])): tuple(float(value) for value in row[1:]) for row in numbers}
+    counts = {int(float(row[0])): tuple(float(value or 0) for value in row[1:]) for row in numbers}
     (row,) = make_rows([3, 2])
     within, whole = (count_all(row, crossing=crossing) for crossing in (False, True))
     assert counts == {distance: (within.get(distance, 0), whole[distance]) for distance in whole}
