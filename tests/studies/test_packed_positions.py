@@ -166,4 +166,4 @@ def test_the_picture_of_the_command_has_the_counts(tmp_path):
     counts = {int(float(row[0])): tuple(float(value or 0) for value in row[1:]) for row in numbers}
     (row,) = make_rows([3, 2])
     within, whole = (count_all(row, crossing=crossing) for crossing in (False, True))
-    assert counts == {distance: (within.get(distance, 0), whole[distance]) for distance in whole}
+    assert counts == {distance: (whole[distance], within.get(distance, 0)) for distance in whole}

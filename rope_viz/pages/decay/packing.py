@@ -32,7 +32,7 @@ def draw(rows: Sequence[Row], spec: RopeSpec) -> theme.DataFigure:
         drawn.insert(0, (TEXTS("packing.whole"), whole, theme.PLAIN, "dash"))
     traces = []
     for label, counts, colour, dash in drawn:
-        at, mean = thin_counts(counts)
+        at, mean = thin_counts(counts, low, high)
         hover = f"{label}: %{{y:.{DIGITS}~g}}<extra></extra>"
         line = {"color": colour, "width": 2, "dash": dash}
         traces.append(theme.line(at, mean, label, colour, line=line, hovertemplate=hover))
@@ -52,12 +52,15 @@ def draw(rows: Sequence[Row], spec: RopeSpec) -> theme.DataFigure:
     return fig
 
 
-def thin_counts(counts: DistanceCounts) -> tuple[FloatArray, FloatArray]:
-    """Return at most `COLUMNS` distances with the mean count of their neighbours; NaN where no pair has one."""
-    size = len(counts.values)
+def thin_counts(counts: DistanceCounts, low: int, high: int) -> tuple[FloatArray, FloatArray]:
+    """Return at most `COLUMNS` distances from low to high with the mean count around each; NaN where it is 0."""
+    size = high + 1 - low
+    values = np.zeros(size)
+    own = counts.values[: high + 1 - counts.start]
+    values[counts.start - low :][: len(own)] = own
     edges = np.unique(np.linspace(0, size, min(size, COLUMNS) + 1).round().astype(np.int64))
-    mean = np.add.reduceat(counts.values, edges[:-1]) / np.diff(edges)
-    at = counts.start + (edges[:-1] + edges[1:] - 1) / 2.0
+    mean = np.add.reduceat(values, edges[:-1]) / np.diff(edges)
+    at = low + (edges[:-1] + edges[1:] - 1) / 2.0
     return at, np.where(mean > 0, mean, np.nan)
 
 
