@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from rope_viz import __version__
+from rope_viz.models.catalog import catalog
 from tests.offenders import for_each
 from tests.test_architecture import FLOORS
 
@@ -59,6 +60,10 @@ def test_readme_example_computes_its_documented_numbers():
     exec(re.search(r"```python\n(.*?)```", read_text(ROOT / "README.md"), re.DOTALL)[1], names)
     assert names["spec"].inv_freq().shape == (64,)
     assert f"{names['spec'].attention_factor():.4f}" == "1.1386"
+
+
+def test_readme_counts_the_models_of_the_list():
+    assert f"one of {len(catalog())} real models" in " ".join(read_text(ROOT / "README.md").split())
 
 
 def test_the_documented_kubernetes_job_is_whole_yaml():

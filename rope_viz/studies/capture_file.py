@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,19 @@ from rope_viz.studies.tensors import TensorFile, encode_tensors, open_tensors
 VERSION = 1
 SUMS = "sums"
 """What a file holds that has sums over tokens in place of whole tensors."""
+OTHER_CONTENTS = {
+    "": "the file holds sums, and this needs whole q and k: capture again without --sums",
+    SUMS: "the file holds whole tensors, not sums: make it with `rope-viz capture --sums`",
+}
+"""{what a reader needs: the error where the file holds the other}."""
 MAX_LAYERS = 512
 MAX_TOKENS = 1 << 17
 LARGEST = 1 << 30
 """Bytes of one layer's q, as float32: computations on it take several times as much."""
 DTYPES = {"float16": np.float16, "float32": np.float32}
 HALF = float(np.finfo(np.float16).max)
+
+Layer = TypeVar("Layer")
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,19 +134,29 @@ def read_capture(source: str | Path | bytes) -> Captured:
 
     Sizes, dtypes and the metadata are checked before any tensor is read. Raises `ValueError`.
     """
+    return Captured(*read_layers(source, "", checked))
+
+
+def read_layers(
+    source: str | Path | bytes, holds: str, read: Callable[[str, Any, Mapping[str, RopeSpec], TensorFile], Layer]
+) -> tuple[str, Mapping[str, Any], Mapping[str, RopeSpec], dict[int, Layer], TensorFile]:
+    """Return name, config, embeddings and layers of a file, and the file; `read` gives a layer of its entry.
+
+    `holds` is `SUMS`, or empty for whole tensors. Raises `ValueError`.
+    """
     file = open_tensors(source, most=2 * MAX_LAYERS)
     metadata = read_metadata(file)
-    if metadata.get("holds") == SUMS:
-        raise ValueError("the file holds sums, and this needs whole q and k: capture again without --sums")
+    if metadata.get("holds", "") != holds:
+        raise ValueError(OTHER_CONTENTS[holds])
     config, layers = metadata.get("config"), metadata.get("layers")
     if not isinstance(config, dict) or not isinstance(layers, dict) or not layers:
         raise ValueError("what the file says of its capture must hold a config and layers")
     specs = from_config(config)
-    about = {number_of(text): checked(text, entry, specs, file) for text, entry in layers.items()}
-    if len(file.entries) != 2 * len(about):
+    found = {number_of(text): read(text, entry, specs, file) for text, entry in layers.items()}
+    if len(file.entries) != 2 * len(found):
         raise ValueError("the file must hold q and k of every layer it names, and nothing else")
     name = metadata.get("name")
-    return Captured(name if isinstance(name, str) else "a capture", config, specs, about, file)
+    return name if isinstance(name, str) else "a capture", config, specs, found, file
 
 
 def read_metadata(file: TensorFile) -> dict[str, Any]:
@@ -159,15 +176,20 @@ def number_of(text: str) -> int:
     return int(text)
 
 
-def checked(text: str, entry: Any, specs: Mapping[str, RopeSpec], file: TensorFile) -> Mapping[str, Any]:
-    """Check the metadata of one layer against its tensors' shapes and its embedding."""
-    label = f"layer {text}"
+def name_tensors(text: str, entry: Any, specs: Mapping[str, RopeSpec], file: TensorFile) -> tuple[str, list[str]]:
+    """Return what errors call a layer, and the names of its tensors. Raises `ValueError` if the file lacks them."""
+    label, names = f"layer {text}", [f"layers.{text}.{part}" for part in "qk"]
     if not isinstance(entry, dict) or entry.get("kind") not in specs:
         raise ValueError(f"{label} must be of a layer type of its config: {', '.join(specs) or 'none'}")
-    spec = specs[entry["kind"]]
-    names = [f"layers.{text}.{part}" for part in "qk"]
     if not all(name in file.entries for name in names):
         raise ValueError(f"the file must hold {' and '.join(names)}")
+    return label, names
+
+
+def checked(text: str, entry: Any, specs: Mapping[str, RopeSpec], file: TensorFile) -> Mapping[str, Any]:
+    """Check the metadata of one layer against its tensors' shapes and its embedding."""
+    label, names = name_tensors(text, entry, specs, file)
+    spec = specs[entry["kind"]]
     q, k = (file.entries[name].shape for name in names)
     if len(q) != 3 or len(k) != 3 or q[1:] != k[1:] or not math.prod(q) or not k[0] or q[0] % k[0]:
         raise ValueError(f"q and k of {label} must be (heads, tokens, head_dim) of the same tokens, got {q} and {k}")

@@ -81,7 +81,7 @@ class DistanceCounts:
         return float(self.values[: max(0, -self.start)].sum()) / self.total
 
     def quantile(self, share: float) -> int:
-        """Return the distance up to which this share of all pairs lies."""
+        """Return the distance up to which this share of all pairs is."""
         return self.start + int(np.searchsorted(np.cumsum(self.values), share * self.total))
 
 

@@ -17,9 +17,16 @@ from typing import Any
 import numpy as np
 
 from rope_viz.embedding.spec import RopeSpec, require_number
-from rope_viz.models.model_config import from_config
 from rope_viz.storage.write_file import write_file
-from rope_viz.studies.capture_file import MAX_LAYERS, SUMS, Captured, number_of, read_capture, read_metadata
+from rope_viz.studies.capture_file import (
+    MAX_LAYERS,
+    SUMS,
+    Captured,
+    name_tensors,
+    read_capture,
+    read_layers,
+    read_metadata,
+)
 from rope_viz.studies.pair_sums import PARTS, PairSums
 from rope_viz.studies.tensors import TensorFile, encode_tensors, open_tensors
 
@@ -116,29 +123,13 @@ def read_capture_or_sums(source: str | Path | bytes) -> Captured | CapturedSums:
 
 def read_sums(source: str | Path | bytes) -> CapturedSums:
     """Read the sums in a safetensors file, from a path or from its bytes. Raises `ValueError`."""
-    file = open_tensors(source, most=2 * MAX_LAYERS)
-    metadata = read_metadata(file)
-    if metadata.get("holds") != SUMS:
-        raise ValueError("the file holds whole tensors, not sums: make it with `rope-viz capture --sums`")
-    config, layers = metadata.get("config"), metadata.get("layers")
-    if not isinstance(config, dict) or not isinstance(layers, dict) or not layers:
-        raise ValueError("what the file says of its capture must hold a config and layers")
-    specs = from_config(config)
-    summed = {number_of(text): read_layer(text, entry, specs, file) for text, entry in layers.items()}
-    if len(file.entries) != 2 * len(summed):
-        raise ValueError("the file must hold q and k of every layer it names, and nothing else")
-    name = metadata.get("name")
-    return CapturedSums(name if isinstance(name, str) else "a capture", config, specs, summed)
+    name, config, specs, summed, _ = read_layers(source, SUMS, read_layer)
+    return CapturedSums(name, config, specs, summed)
 
 
 def read_layer(text: str, entry: Any, specs: Mapping[str, RopeSpec], file: TensorFile) -> SummedLayer:
     """Read the sums of one layer, checked against its embedding."""
-    label = f"layer {text}"
-    if not isinstance(entry, dict) or entry.get("kind") not in specs:
-        raise ValueError(f"{label} must be of a layer type of its config: {', '.join(specs) or 'none'}")
-    names = [f"layers.{text}.{part}" for part in "qk"]
-    if not all(name in file.entries for name in names):
-        raise ValueError(f"the file must hold {' and '.join(names)}")
+    label, names = name_tensors(text, entry, specs, file)
     q, k = (file.entries[name].shape for name in names)
     parts = len(PARTS)
     if len(q) != 3 or len(k) != 3 or (q[0], k[0]) != (parts, parts) or q[2] != k[2] or not k[1] or q[1] % k[1]:

@@ -304,7 +304,7 @@ def rank_by_runtimes(
 
 
 def judge_by_runtimes(way: Way, model: ModelConfig, layer: str | None, runtimes: Sequence[str]) -> Way:
-    """Return the way, not advised if nobody documents it for this length and a runtime does not compute it."""
+    """Return the way, not advised if it is not documented for this length and a runtime does not compute it."""
     if way.rank not in ("its own, further", "usual", "possible") or way.id == "kept":
         return way
     for name in runtimes:

@@ -57,7 +57,7 @@ class PlanVerdict:
 
     @property
     def look(self) -> str:
-        """The name of the look of `mark`: that of its certainty, or "lossy" for what nobody should use."""
+        """The name of the look of `mark`: that of its certainty, or "lossy" for what is wrong or not recommended."""
         is_lossy = self.wrong or self.words == TEXTS("certainty.lossy")
         return "lossy" if is_lossy else self.certainty or ""
 

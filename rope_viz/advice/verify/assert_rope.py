@@ -272,7 +272,7 @@ def judge_frequencies(tensor: RotaryTensor, values: FloatArray, spec: RopeSpec) 
 
 
 def make_case(spec: RopeSpec, length: int | None, *, with_mistakes: bool = False) -> dict[str, Any]:
-    """Return what the checker of the conformance kit asks of a layer type."""
+    """Return the case of a layer type in the form of the conformance kit."""
     right = spec.inv_freq(length)
     return {
         "id": "",

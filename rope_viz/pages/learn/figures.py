@@ -175,7 +175,7 @@ def _head() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def write_words(position: int) -> str:
-    """Return what the model writes next at a position under each method, beside the loss there, as HTML."""
+    """Return what the model writes next at a position under each method, with the loss there, as HTML."""
     loss = read_measurements()["loss"]
     rows = "".join(
         f"<dt>{TEXTS('scene6.written.row', method=TEXTS(f'scene6.written.{method}'), loss=f'{nats:.2f}')}</dt>"
