@@ -46,7 +46,7 @@ class ReportJob:
     source: bytes | str
     problem: str = ""
     is_full: bool = False
-    before: str = report_site.BACK
+    before: str = ""
     head: str = ""
 
     @property

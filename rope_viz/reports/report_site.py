@@ -60,17 +60,16 @@ def read_entry(values: dict[str, Any]) -> IndexEntry:
     return IndexEntry(**{**values, "findings": tuple(values["findings"])})
 
 
-BACK = f'<a href="../index.html">{TEXTS("site.back")}</a>'
-
-
 def render_page(
-    label: str, file: str, source: bytes | str, *, is_full: bool = False, before: str = BACK, head: str = ""
+    label: str, file: str, source: bytes | str, *, is_full: bool = False, before: str = "", head: str = ""
 ) -> tuple[IndexEntry, bytes]:
     """Return a model's line in the index and its page.
 
     `source` is the text of a config.json, or the id of a model of the list. A config that cannot be read, or that has
-    no RoPE, gets a page that says why. `before` is HTML for the menu's beginning, `head` for the page's head.
+    no RoPE, gets a page that says why. `before` is HTML for the menu's beginning, by default a link to the index;
+    `head` is HTML for the page's head.
     """
+    before = before or link_to_index()
     try:
         request, notes = read_report_request(source)
         request.spec.inv_freq()
@@ -120,8 +119,14 @@ def read_report_request(source: bytes | str) -> tuple[PictureRequest, tuple[str,
     return PictureRequest(Subject(upload.specs[upload.layer], CUSTOM, upload.layer, upload)), upload.notes
 
 
-def problem_page(entry: IndexEntry, source: bytes | str = b"", *, before: str = BACK) -> tuple[IndexEntry, bytes]:
+def link_to_index() -> str:
+    """Return the link from a model's page to the list of all."""
+    return f'<a href="../index.html">{TEXTS("site.back")}</a>'
+
+
+def problem_page(entry: IndexEntry, source: bytes | str = b"", *, before: str = "") -> tuple[IndexEntry, bytes]:
     """Return the entry and the page of a model without pictures: the reason, and what the check finds."""
+    before = before or link_to_index()
     found: Sequence[Finding] = ()
     if isinstance(source, bytes):
         with contextlib.suppress(ValueError, OSError, ArithmeticError):

@@ -28,7 +28,7 @@ from rope_viz.pages import registry
 from rope_viz.pages.registry import doors, moved, pictures_on, title_of, titles
 from rope_viz.picture import read_address, write_address
 from rope_viz.picture.page import Picture
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, cache_by_language
 from rope_viz.ui import link_preview, state
 from rope_viz.ui.components.scripts import PREFIX, list_needed, version
 from rope_viz.ui.picture_route import takes_gzip
@@ -40,7 +40,7 @@ MARK, THEME = web.read_inline("mark.svg"), web.read_inline("theme.svg")
 
 # The header is part of the first page that the server sends, so it is there before Streamlit's scripts; `header.js`
 # sets its links.
-@functools.cache
+@cache_by_language()
 def prerendered_header() -> str:
     """Return the header and the tabs of every door; `header.js` shows those of the open one."""
     links = "".join(
@@ -64,7 +64,7 @@ def prerendered_header() -> str:
     )
 
 
-@functools.cache
+@cache_by_language()
 def header_script() -> str:
     """Return the script that sets the header's links and changes the theme."""
     themes = {
@@ -224,7 +224,7 @@ def message_page(title: str, text: str, links: str = "") -> str:
     return NOWHERE.replace("LINKS", links).replace("TITLE", title).replace("TEXT", text)
 
 
-@functools.lru_cache(maxsize=4)
+@cache_by_language(4)
 def complete_first_page(page: bytes) -> bytes:
     """Add the loading message to Streamlit's first page, and drop its early font preloads."""
     text = re.sub(r"<link\s+rel=\"preload\"[^>]*as=\"font\"[^>]*>", "", page.decode("utf-8"))
@@ -238,7 +238,7 @@ def complete_first_page(page: bytes) -> bytes:
     )
 
 
-@functools.cache
+@cache_by_language()
 def loading() -> str:
     """Return the loading message with its scripts and each page's first picture, by the page's path."""
     named = {"" if name == "home" else name: first_picture(picture) for name, picture in first_pictures().items()}
