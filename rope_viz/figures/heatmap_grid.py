@@ -36,7 +36,8 @@ def draw_panels(
 ) -> Any:
     """Draw square maps over the same `labels`, with one colour scale from `ends[0]` to `ends[1]`.
 
-    `rows` names the rows and the columns, by default query and key; the rows with an index in `frames` get a frame in every panel.
+    `rows` names the rows and the columns, by default query and key. The rows with an index in `frames` get a frame in
+    every panel.
     """
     rows = rows or (theme.TEXTS("lines.query"), theme.TEXTS("lines.key"))
     count = len(panels)

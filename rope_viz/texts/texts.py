@@ -193,6 +193,11 @@ _FORMATTER = _Formatter()
 TEXTS = Texts("lists")
 
 
+def join_items(items: Sequence[str]) -> str:
+    """Return "a, b, c" as the language lists names."""
+    return TEXTS.entries["comma"].join(items)
+
+
 def join_list(items: Sequence[str]) -> Sentence:
     """Return "a, b and c" with the values and entries of all items; empty for no items."""
     joined = ""

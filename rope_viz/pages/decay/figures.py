@@ -165,18 +165,18 @@ def curves(
     bands, lines, ends, marks = [], [], [], []
     thinning = where.thinning(max(c.spec.pairs for c in compared), shares=len(compared))
 
-    def drawn(c: Compared, parts: Parts) -> tuple[Columns, list[Any]]:
+    def drawn(c: Compared, parts: Parts) -> tuple[Columns, int | None]:
         columns = _columns(c.inv_freq, parts, where, thinning)
-        marked = mean and where.start <= 1 and c.colour in (theme.CURRENT, theme.PLAIN)
-        return columns, _first_negative_mark(c, columns.low, where) if marked else []
+        marked = mean and where.start <= 1 and c.colour in (theme.CURRENT, theme.PLAIN) and np.any(columns.low < 0)
+        return columns, first_negative(c.spec, where.length) if marked else None
 
     order = [*compared[1:], compared[0]]
     parts_of = [*coefficients[1:], coefficients[0]]
-    for c, (columns, mark) in zip(order, WORKERS.map(drawn, order, parts_of), strict=True):
+    for c, (columns, negative) in zip(order, WORKERS.map(drawn, order, parts_of), strict=True):
         bands.extend(columns.band(c))
         lines.append(columns.line(c))
         ends.append((float(columns.x[-1]), float(columns.mean[-1]), c.label, c.colour))
-        marks.extend(mark)
+        marks += [] if negative is None else [_mark_first_negative(c, negative, where)]
     top = max(float(np.hypot(a, b).sum()) + abs(unrotated) for a, b, unrotated in coefficients)
     if top < FLAT:
         top = 1.0  # a masked head: the score is 0 at every distance
@@ -403,20 +403,15 @@ def _columns(inv_freq: FloatArray, parts: Parts, where: Range, thinning: Thinnin
     return Columns(x, low + unrotated, high + unrotated, mean + unrotated)
 
 
-def _first_negative_mark(c: Compared, low: FloatArray, where: Range) -> list[dict[str, Any]]:
-    """Return the label of the first negative mean cosine; it is only searched for if some column is negative."""
-    if not np.any(low < 0):
-        return []
-    at = first_negative(c.spec, where.length)
-    if at is None:
-        return []
+def _mark_first_negative(c: Compared, at: int, where: Range) -> dict[str, Any]:
+    """Return the label of the first negative mean cosine."""
     text = TEXTS("lines.negative", name=c.label, at=at)
     where_x = math.log10(at) if where.log else at
     place = {"x": where_x, "y": 0, "ax": 0, "ay": 46 if c.colour == theme.CURRENT else 74, "arrowcolor": c.colour}
     side = "left" if where_x < 0.66 * where.whole[1] else "right"
     font = {"size": 12, "color": c.colour}
     back = theme.tint(theme.BACKGROUND, 0.85)
-    return [place | {"text": text, "showarrow": True, "arrowwidth": 1, "xanchor": side, "font": font, "bgcolor": back}]
+    return place | {"text": text, "showarrow": True, "arrowwidth": 1, "xanchor": side, "font": font, "bgcolor": back}
 
 
 def note_above(text: str) -> list[dict[str, Any]]:

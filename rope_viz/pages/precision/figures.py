@@ -15,12 +15,12 @@ from rope_viz.figures.line_styles import length_rules, pin_rule
 from rope_viz.studies import precision
 from rope_viz.studies.precision import ROUNDINGS
 from rope_viz.studies.scores import scale_samples
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, cache_by_language
 from rope_viz.texts.numbers import format_exponent
 
 TEXTS = Texts("precision")
 FIRST = "bf16-inv-freq"
-PLACES = {name: TEXTS.group("roundings")[name] for name in (FIRST, *ROUNDINGS)}
+PLACES = TEXTS.group("roundings", only=tuple(dict.fromkeys((FIRST, *ROUNDINGS))))
 SHORT = TEXTS.group("short")
 OTHERS = ("bf16-positions", "float32-angles", "bf16-table", "phase64")
 VIEWS = TEXTS.group("views")
@@ -192,7 +192,7 @@ def scores(spec: RopeSpec, where: str, *, shown: str, names: list[str], live: bo
     )
 
 
-@functools.lru_cache(maxsize=8)
+@cache_by_language(8)
 def summary(spec: RopeSpec) -> tuple[dict[str, Any], ...]:
     """Return a row per rounding, up to the target length: worst angle, pairs past 0.1 turn, vector length and score."""
     end = min(spec.target, precision.MAX_POSITION)
