@@ -198,6 +198,11 @@ def join_items(items: Sequence[str]) -> str:
     return TEXTS.entries["comma"].join(items)
 
 
+def join_clauses(clauses: Sequence[str]) -> str:
+    """Return "a; b; c" as the language separates clauses."""
+    return TEXTS.entries["clauses"].join(clauses)
+
+
 def join_list(items: Sequence[str]) -> Sentence:
     """Return "a, b and c" with the values and entries of all items; empty for no items."""
     joined = ""
