@@ -22,12 +22,12 @@ TEXTS = Texts("app")
 
 MODEL_KEYS = (*spec_url.KEYS, config_link.KEY)
 """Query keys of the model, with the user's own config."""
-CHOICE_KEYS = (*MODEL_KEYS, "pin", *VARIANT_KEYS)
+LANGUAGE_KEY = "lang"
+"""The query key of the language of the texts, absent for English."""
+CHOICE_KEYS = (*MODEL_KEYS, "pin", *VARIANT_KEYS, LANGUAGE_KEY)
 """Query keys of what a user chose for all pages."""
 STORED_KEYS = ("own", "spec")
 """Query keys of stored contents, in addition to those of a page."""
-LANGUAGE_KEY = "lang"
-"""The query key of the language of the texts, absent for English."""
 OTHER_KEYS = ("pin", *VARIANT_KEYS, "view", "knob", "value", "coarse", "part", LANGUAGE_KEY, *STORED_KEYS)
 """Query keys other than those of the model and of the page's choices."""
 

@@ -63,7 +63,7 @@ def choices_query(request: PictureRequest, picture: Picture) -> dict[str, str]:
 
     Raise `KeyError` as `query` does.
     """
-    out = {} if request.language == ENGLISH else {LANGUAGE_KEY: request.language}
+    out = write_language(request.language)
     if picture.pin and request.pin is not None:
         out["pin"] = str(request.pin)
     if picture.variants:
@@ -74,6 +74,11 @@ def choices_query(request: PictureRequest, picture: Picture) -> dict[str, str]:
                 raise KeyError(choice.key)
             out[choice.key] = choice.text(value)
     return out
+
+
+def write_language(language: str) -> dict[str, str]:
+    """Return a language as a query, {} for English."""
+    return {} if language == ENGLISH else {LANGUAGE_KEY: language}
 
 
 def other_models(request: PictureRequest, picture: Picture) -> dict[str, str]:

@@ -27,7 +27,7 @@ from rope_viz.models.read_upload import read_upload
 from rope_viz.models.spec_url import CUSTOM, Subject
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.reports import report
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, join
 
 TEXTS = Texts("report")
 PICTURES = ("frequencies/wavelengths", "scaling/comparison", "decay/curves")
@@ -160,7 +160,7 @@ def index_page(entries: Sequence[IndexEntry], *, before: str = "", head: str = "
     table = f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>"
     table = f'<div class="index" role="region" tabindex="0" aria-label="{title}">{table}</div>'
     footer = f"<footer>{TEXTS('footer', version=__version__)}</footer>"
-    return report.document(title, f"<main>{before}<h1>{title}</h1><p>{' '.join(lead)}</p>{table}{footer}</main>", head)
+    return report.document(title, f"<main>{before}<h1>{title}</h1><p>{join(*lead)}</p>{table}{footer}</main>", head)
 
 
 def index_row(entry: IndexEntry) -> str:
@@ -170,7 +170,7 @@ def index_row(entry: IndexEntry) -> str:
     scaling = TEXTS(f"site.{entry.status}") if entry.status else LABELS.get(entry.scaling, entry.scaling)
     cache = "" if entry.cache is None else human(entry.cache)
     found = ", ".join(
-        f"{number} {severity}{'' if number == 1 else 's'}"
+        TEXTS(f"site.{severity}", count=number)
         for number, severity in zip(entry.findings, SEVERITIES, strict=True)
         if number
     )

@@ -14,6 +14,7 @@ from rope_viz.pages.learn import figures as learn
 from rope_viz.pages.registry import text_of
 from rope_viz.picture.export import script
 from rope_viz.texts import cache_by_language
+from rope_viz.texts.texts import language_code
 from rope_viz.web import read_inline
 
 STYLE = f"\n{read_inline('story.css')}\n"
@@ -51,7 +52,7 @@ def wrap_picture(
     # The picture reads its colours when it is shown, so a changed theme shows it again.
     again = 'matchMedia("(prefers-color-scheme: dark)").addEventListener("change", run);'
     text = (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        f'<!DOCTYPE html><html lang="{language_code()}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(title)} · RoPE Viz</title><style>:root {{ {light}; --st-font: {FONT} }}"
         f"@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}{STYLE}</style>{head}</head>"

@@ -35,7 +35,16 @@ def check_language(language: str) -> str:
 
 
 DEFAULT = check_language(os.environ.get("ROPE_VIZ_LANGUAGE", ENGLISH))
-_CURRENT = ContextVar("language", default=DEFAULT)
+_CURRENT: ContextVar[str] = ContextVar("language")
+
+
+def no_language() -> str:
+    """Return "": no language but the usual one. The default `FALLBACK`."""
+    return ""
+
+
+FALLBACK: Callable[[], str] = no_language
+"""Returns the language of a thread without `use_language`. The app puts its own here, for callbacks of a session."""
 
 
 def current_language() -> str:
@@ -43,7 +52,7 @@ def current_language() -> str:
 
     Another thread or process does not inherit it. What crosses to one, such as a picture request, holds its language.
     """
-    return _CURRENT.get()
+    return _CURRENT.get("") or FALLBACK() or DEFAULT
 
 
 @contextmanager
@@ -66,11 +75,11 @@ def cache_by_language(maxsize: int | None = None) -> Callable[[Callable[P, T]], 
 
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
-            found: T = make_cache(_CURRENT.get())(*args, **kwargs)
+            found: T = make_cache(current_language())(*args, **kwargs)
             return found
 
         call.cache_clear = make_cache.cache_clear  # type: ignore[attr-defined]
-        call.cache_info = lambda: make_cache(_CURRENT.get()).cache_info()  # type: ignore[attr-defined]
+        call.cache_info = lambda: make_cache(current_language()).cache_info()  # type: ignore[attr-defined]
         return call
 
     return decorate
@@ -93,7 +102,7 @@ class cached_text_property(Generic[T]):  # noqa: N801 (named as `functools.cache
         if instance is None:
             return self
         values: dict[str, T] = instance.__dict__.setdefault(self.name, {})
-        language = _CURRENT.get()
+        language = current_language()
         if language not in values:
             values[language] = self.function(instance)
         return values[language]

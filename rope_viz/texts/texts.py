@@ -178,7 +178,12 @@ def join(*sentences: str) -> Sentence:
         if isinstance(sentence, Sentence):
             values |= sentence.values
             entries += sentence.entries
-    return Sentence(TEXTS.entries["sentences"].join(each for each in sentences if each), values, entries)
+    return Sentence(LANGUAGE.entries["sentences"].join(each for each in sentences if each), values, entries)
+
+
+def language_code() -> str:
+    """Return the code of the current language for browsers and screen readers."""
+    return LANGUAGE.entries["code"]
 
 
 class _Formatter(string.Formatter):
@@ -190,7 +195,7 @@ class _Formatter(string.Formatter):
 
 
 _FORMATTER = _Formatter()
-TEXTS = Texts("lists")
+TEXTS, LANGUAGE = Texts("lists"), Texts("language")
 
 
 def join_items(items: Sequence[str]) -> str:
