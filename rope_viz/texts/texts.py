@@ -208,10 +208,13 @@ def join_clauses(clauses: Sequence[str]) -> str:
     return TEXTS.entries["clauses"].join(clauses)
 
 
-def join_list(items: Sequence[str]) -> Sentence:
-    """Return "a, b and c" with the values and entries of all items; empty for no items."""
+def join_list(items: Sequence[str], end: str = "end") -> Sentence:
+    """Return "a, b and c", or with the end "or" "a, b or c", with the values and entries of all items.
+
+    Empty for no items.
+    """
     joined = ""
     for index, item in enumerate(items):
         is_last = index == len(items) - 1
-        joined = TEXTS("end" if is_last else "more", items=joined, item=item) if index else item
+        joined = TEXTS(end if is_last else "more", items=joined, item=item) if index else item
     return joined if isinstance(joined, Sentence) else Sentence(joined)
