@@ -20,7 +20,7 @@ from rope_viz.pages import registry
 from rope_viz.picture import read_address
 from rope_viz.picture.outputs import Clocks, Figure, Grid, Table
 from rope_viz.picture.wire_format import cells
-from rope_viz.runtimes.releases import RUNTIMES
+from rope_viz.runtimes.releases import RELEASES
 from rope_viz.texts import languages
 from tests.texts.allowed_words import ALLOWED
 
@@ -92,10 +92,7 @@ def add_pseudo_language():
 def list_names():
     """Return a pattern of the names of models and runtimes."""
     names = {model.name for model in catalog().values()} | {model.name for model in axes_catalog().values()}
-    names |= {part for model in axes_catalog().values() for part in model.parts} | {
-        one.name for one in RUNTIMES.values()
-    }
-    names |= {model.id for model in catalog().values()}
+    names |= {one.name for one in RELEASES.values()} | {*catalog(), *axes_catalog()}
     return re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)))
 
 
