@@ -152,7 +152,7 @@ def _sizes(used: Collection[str]) -> None:
 def _size_knobs() -> dict[str, Knob]:
     """Return the knobs of a spec; the length that the config's scaling divides from is called original, not trained."""
     found = knobs(RopeSpec)
-    label = TEXTS(f"sizes.{state.current_choice().subject.start.length_name}")
+    label = TEXTS(f"sizes.{state.current_choice().subject.start.length_kind}")
     return found | {"context": dataclasses.replace(found["context"], label=label)}
 
 

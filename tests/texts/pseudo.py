@@ -143,7 +143,9 @@ def list_page(app):
         if (proto := getattr(node, "proto", None)) is None:
             continue
         if (message := getattr(proto, "bytes", b"")) and getattr(proto, "component_name", ""):
-            yield from list_strings(json.loads(message), proto.component_name)
+            name = proto.component_name
+            if not name.startswith("rope_viz_copy"):  # commands and code
+                yield from list_strings(json.loads(message), name, has_names=False)
             continue
         for field, value in proto.ListFields():
             if field.type == field.TYPE_STRING and field.name in FIELDS:
