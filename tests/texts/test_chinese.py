@@ -1,10 +1,10 @@
-"""Chinese texts: the terms of the glossary, all placeholders, code and formulas, Chinese punctuation, no English left."""
+"""Chinese texts: the glossary's terms, all placeholders and formulas, Chinese punctuation, and no English left."""
 
 import re
 import tomllib
 from collections import Counter
 
-from rope_viz.texts.texts import FOLDER, find_file, list_texts
+from rope_viz.texts.texts import FOLDER, list_texts
 from tests.offenders import for_each
 from tests.texts.test_texts import read_entries
 
