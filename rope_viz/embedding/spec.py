@@ -19,6 +19,7 @@ import numpy as np
 from rope_viz.embedding import TEXTS
 from rope_viz.embedding.spectrum import BAND_NAMES, Embedding, bands, wavelength
 from rope_viz.embedding.spectrum import FloatArray as FloatArray
+from rope_viz.texts import Translated
 
 LEFT = 'style="text-align:left"'
 
@@ -65,10 +66,10 @@ class Knob:
     then shows its nearest end.
     """
 
-    label: str
+    label: Translated = Translated()
     low: float
     high: float
-    help: str
+    help: Translated = Translated()
     step: float | None = None
     log: bool = False
     integer: bool = False

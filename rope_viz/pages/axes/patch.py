@@ -55,7 +55,7 @@ def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
         | {role: [LOOKS[role].colour, theme.DARK[LOOKS[role].colour]] for role in ORDER},
         "cycle": [],
         "heights": HEIGHTS,
-        "texts": TEXTS.group("dials"),
+        "texts": dict(TEXTS.group("dials")),
     }
 
 

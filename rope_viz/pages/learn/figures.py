@@ -116,7 +116,7 @@ def _texts(number: int, values: Mapping[str, Any]) -> dict[str, Any]:
         **{key: text(key) for key in ("title", "short", "lead", "question", "why", "task", "note")},
         "answers": [text(f"answer{each}") for each in (1, 2, 3)],
         "right": RIGHT[number - 1],
-        "see": TEXTS.group(f"{start}.see"),
+        "see": dict(TEXTS.group(f"{start}.see")),
         "picture": picture | {"source": text("picture.source")},
         "maths": format_math(text("maths.text")),
         "link": {"path": LINKS[number - 1], "label": label} if label else None,
