@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from rope_viz.embedding import TEXTS
 from rope_viz.embedding.spec import (
     LARGEST_FACTOR,
     LEAST_FACTOR,
@@ -220,15 +221,15 @@ class Yarn(Ramp):
     def validate(self, spec: RopeSpec) -> None:
         super().validate(spec)
         if not isinstance(self.truncate, bool):
-            raise ValueError(f"truncate must be true or false, got {short_repr(self.truncate)}")
+            raise ValueError(TEXTS("value.boolean", name="truncate", got=short_repr(self.truncate)))
         for name in ("attention", "mscale", "mscale_all_dim", "attention_weight"):
             if getattr(self, name) is not None:
                 require_number(getattr(self, name), "attention_factor" if name == "attention" else name)
         if spec.rotary_dim % 2:
-            raise ValueError(f"YaRN needs an even rotary_dim, got {spec.rotary_dim}")
+            raise ValueError(TEXTS("spec.yarn", rotary_dim=spec.rotary_dim))
         computed = self.attention is None and self.mscale
         if computed and self.mscale_all_dim and not mscale(self.factor, self.mscale_all_dim):
-            raise ValueError(f"mscale_all_dim = {self.mscale_all_dim:g} makes the attention factor a division by zero")
+            raise ValueError(TEXTS("spec.mscale", mscale_all_dim=self.mscale_all_dim))
 
     def correction_range(self, spec: RopeSpec) -> tuple[float, float]:
         """Return the pair indices between which the ramp falls from 1 to 0: rounded outwards if `truncate`, clamped."""
@@ -321,15 +322,16 @@ class LongRope(Scaling):
         for name in ("short_factor", "long_factor"):
             values = getattr(self, name)
             if not isinstance(values, Iterable):
-                raise ValueError(f"{name} must be a list of numbers, got {short_repr(values)}")
+                raise ValueError(TEXTS("value.list", name=name, got=short_repr(values)))
             object.__setattr__(self, name, tuple(values))  # configs hold lists, but a method must be hashable
 
     def validate(self, spec: RopeSpec) -> None:
         for name, values in (("short_factor", self.short_factor), ("long_factor", self.long_factor)):
             if values and len(values) != spec.pairs:
-                raise ValueError(f"{name} must have one number per pair, {spec.pairs} of them, got {len(values)}")
+                raise ValueError(TEXTS("spec.per_pair", name=name, pairs=spec.pairs, got=len(values)))
+            label = TEXTS("value.entries", name=name) if values else ""
             for value in values:
-                require_factor(value, f"{name} entries")
+                require_factor(value, label)
         if self.factor is not None:
             require_factor(self.factor, "factor")
         if self.attention is not None:
@@ -591,7 +593,7 @@ def require_turns(value: Any, name: str) -> None:
 def require_two_pairs(spec: RopeSpec, method: str) -> None:
     """Raise `ValueError` for a single pair: NTK's exponent d/(d−2) is undefined there."""
     if spec.rotary_dim <= 2:
-        raise ValueError(f"{method} scaling needs rotary_dim of at least 4, got {spec.rotary_dim}")
+        raise ValueError(TEXTS("spec.two_pairs", method=method, rotary_dim=spec.rotary_dim))
 
 
 def parse_factors(text: str | Sequence[float]) -> tuple[float, ...]:
@@ -602,5 +604,5 @@ def parse_factors(text: str | Sequence[float]) -> tuple[float, ...]:
         try:
             found.append(float(word))
         except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"LongRoPE factors must be numbers, got {short_repr(word)}") from None
+            raise ValueError(TEXTS("spec.factors", word=short_repr(word))) from None
     return tuple(found)

@@ -16,8 +16,10 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
+from rope_viz.embedding import TEXTS
 from rope_viz.embedding.spectrum import BAND_NAMES, Embedding, bands, wavelength
 from rope_viz.embedding.spectrum import FloatArray as FloatArray
+from rope_viz.texts import Translated
 
 LEFT = 'style="text-align:left"'
 
@@ -54,7 +56,6 @@ MAX_BASE = 1e30
 # Bounds of a factor or divisor; within them no formula here overflows.
 LEAST_FACTOR, LARGEST_FACTOR = 1e-9, 1e9
 MAX_ATTENTION = 1e12  # bound on |factor on cos and sin|: keeps its square and its products finite
-UNCOMPUTABLE = "the numbers are too large or too small to compute with"
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,10 @@ class Knob:
     then shows its nearest end.
     """
 
-    label: str
+    label: Translated = Translated()
     low: float
     high: float
-    help: str
+    help: Translated = Translated()
     step: float | None = None
     log: bool = False
     integer: bool = False
@@ -106,22 +107,22 @@ def require_number(
 ) -> None:
     """Raise `ValueError` that names the field unless `value` is a finite number within the bounds."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise ValueError(f"{name} must be a number, got {short_repr(value)}")
+        raise ValueError(TEXTS("value.number", name=name, got=short_repr(value)))
     try:
         number = float(value)
     except OverflowError:
-        raise ValueError(f"{name} is too large") from None
+        raise ValueError(TEXTS("value.large", name=name)) from None
     if not math.isfinite(number):
-        raise ValueError(f"{name} must be finite, got {number}")
+        raise ValueError(TEXTS("value.finite", name=name, number=number))
     if integer and number != int(number):
-        raise ValueError(f"{name} must be a whole number, got {short_repr(value)}")
+        raise ValueError(TEXTS("value.whole", name=name, got=short_repr(value)))
     if above is not None and not number > above:
-        raise ValueError(f"{name} must be greater than {above:g}, got {short_repr(value)}")
+        raise ValueError(TEXTS("value.above", name=name, above=above, got=short_repr(value)))
     if least is not None and number < least:
-        raise ValueError(f"{name} must be at least {least:g}, got {short_repr(value)}")
+        raise ValueError(TEXTS("value.least", name=name, least=least, got=short_repr(value)))
     if most is not None and number > most:
         limit = f"{most:,.0f}" if most < 1e15 else f"{most:g}"
-        raise ValueError(f"{name} must be at most {limit}, got {short_repr(value)}")
+        raise ValueError(TEXTS("value.most", name=name, limit=limit, got=short_repr(value)))
 
 
 def short_repr(value: Any, limit: int = 40) -> str:
@@ -131,7 +132,7 @@ def short_repr(value: Any, limit: int = 40) -> str:
     try:
         text = f"{value!r:.{limit + 1}}" if isinstance(value, str) else repr(value)
     except ValueError:
-        return "a number of thousands of digits"
+        return TEXTS("value.digits")
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -142,7 +143,7 @@ def refuse_arithmetic_errors() -> Iterator[None]:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
             yield
     except ArithmeticError:
-        raise ValueError(UNCOMPUTABLE) from None
+        raise ValueError(TEXTS("value.uncomputable")) from None
 
 
 @dataclass(frozen=True)
@@ -331,15 +332,15 @@ class RopeSpec:
         for name, kind in (("head_dim", int), ("rotary_dim", int), ("base", float), ("context", int), ("target", int)):
             object.__setattr__(self, name, kind(getattr(self, name)))
         if self.rotary_dim > self.head_dim:
-            raise ValueError(f"rotary_dim must be at most head_dim = {self.head_dim}, got {self.rotary_dim}")
+            raise ValueError(TEXTS("spec.rotary_dim", head_dim=self.head_dim, rotary_dim=self.rotary_dim))
         if self.rotary_dim == self.head_dim and self.head_dim % 2:
-            raise ValueError(f"head_dim must be even, got {self.head_dim}")
+            raise ValueError(TEXTS("spec.head_dim", head_dim=self.head_dim))
         if 2 * self.pairs > self.head_dim:
-            raise ValueError(f"rotary_dim must be even, got {self.rotary_dim}")
+            raise ValueError(TEXTS("spec.even_rotary_dim", rotary_dim=self.rotary_dim))
         if not isinstance(self.scaling, Scaling):
-            raise ValueError(f"scaling must be a scaling method, got {short_repr(self.scaling)}")
+            raise ValueError(TEXTS("spec.scaling", scaling=short_repr(self.scaling)))
         if self.pairing not in PAIRINGS:
-            raise ValueError(f"pairing must be 'half' or 'interleaved', got {short_repr(self.pairing)}")
+            raise ValueError(TEXTS("spec.pairing", pairing=short_repr(self.pairing)))
         self.scaling.validate(self)
         if type(self.scaling) is not Scaling:  # any base within its bounds gives finite frequencies
             (_require_computable if self._is_built_in else _require_computable.__wrapped__)(self)
@@ -421,9 +422,9 @@ def _require_computable(spec: RopeSpec) -> None:
     with refuse_arithmetic_errors():
         for length in (None, spec.target):
             if not np.isfinite(spec.inv_freq(length)).all():
-                raise ValueError(UNCOMPUTABLE)
+                raise ValueError(TEXTS("value.uncomputable"))
             factor = spec.attention_factor(length)
-            require_number(factor, "the attention factor", least=-MAX_ATTENTION, most=MAX_ATTENTION)
+            require_number(factor, TEXTS("name.attention_factor"), least=-MAX_ATTENTION, most=MAX_ATTENTION)
 
 
 def check_length(length: int | None) -> int | None:

@@ -26,7 +26,8 @@ from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.picture.public_address import read_public_address
 from rope_viz.picture.wire_format import cells, columns, markdown_to_html, packed, strip_markup
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, use_language
+from rope_viz.texts.texts import language_code
 
 HELD = ("config", "choices")
 """Metadata that only JSON files contain."""
@@ -88,7 +89,7 @@ IMPORT = re.compile(r'^import (\{.*\}) from "\./(\w+\.js)";$', re.MULTILINE)
 
 def render(picture: Picture, request: PictureRequest, form: str, look: Style | None = None) -> bytes:
     """Render a picture in one of `FORMS`. Raise `ValueError` with a sentence if it cannot be rendered."""
-    with theme.skip_validation():
+    with use_language(request.language), theme.skip_validation():
         drawn = picture(request)
         if form == "packed":
             return packed(picture, request, drawn)
@@ -220,7 +221,8 @@ def _page(title: str, body: str, look: Style, facts: Mapping[str, Any], style: s
     heading = f"<h1>{html.escape(above)}</h1>" if above else ""
     style = f"{style}h1{{font-size:1.15em}}"
     return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f'<!DOCTYPE html><html lang="{language_code()}"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
         f"<title>{html.escape(above or title)}</title>{head}<style>body{{background:{ground};color:{text};{room}"
         f"font-family:{font};font-size:{look.font_px:g}px}}{style}</style></head>"
         f'<body style="{names};--st-font:{font}">{heading}{body}</body></html>'

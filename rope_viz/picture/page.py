@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rope_viz.picture.config_link import write_config
 from rope_viz.picture.picture_request import Choice, PictureRequest
+from rope_viz.texts import use_language
 
 if TYPE_CHECKING:
     from rope_viz.picture.outputs import Kind  # with Plotly, which the help of a command does not need
@@ -130,6 +131,7 @@ class Picture:
         own = request.own if self.config else None
         return (
             self.address,
+            request.language,
             *request.subject[:3],
             None if own is None else request.held.get("own") or write_config(own),
             request.pin if self.pin else None,
@@ -143,9 +145,10 @@ class Picture:
 
     def __call__(self, request: PictureRequest) -> Kind:
         """Render the picture for a request. Raise `ValueError` with a sentence if there is none."""
-        if problem := self.refuses(request):
-            raise ValueError(problem)
-        return self.draw(request)
+        with use_language(request.language):
+            if problem := self.refuses(request):
+                raise ValueError(problem)
+            return self.draw(request)
 
 
 @dataclass(frozen=True, eq=False)

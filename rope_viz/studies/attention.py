@@ -22,13 +22,6 @@ MAX_WORDS = 64
 MAX_WIDTH = 512
 SINUSOIDAL_BASE = 10_000.0
 
-LABELS: dict[str, str] = {
-    "none": "No position",
-    "sinusoidal": "Sinusoidal, added",
-    "rope": "RoPE",
-    "scaled": "RoPE, scaled",
-}
-
 
 @dataclass(frozen=True, eq=False)
 class AttentionMap:
@@ -39,7 +32,6 @@ class AttentionMap:
     """
 
     name: str
-    label: str
     scores: FloatArray
     weights: FloatArray
 
@@ -109,7 +101,7 @@ def attention_maps(
     seed: int = 0,
     length: int | None = None,
 ) -> dict[str, AttentionMap]:
-    """Return the four maps of a sentence that starts at position `offset`, by the names of `LABELS`.
+    """Return the four maps of a sentence that starts at position `offset`, by name: none, sinusoidal, rope, scaled.
 
     "rope" is the spec without scaling, "scaled" the spec with its scaling and its attention factor (on the rotated
     dimensions only). The embedding is head_dim wide, 512 at most; the sinusoidal encoding has its paper's base 10,000.
@@ -127,7 +119,7 @@ def attention_maps(
     maps = {}
     for name, (queries, keys) in vectors.items():
         scores = queries @ keys.T / np.sqrt(spec.head_dim)
-        maps[name] = AttentionMap(name, LABELS[name], scores, softmax(scores, causal=causal))
+        maps[name] = AttentionMap(name, scores, softmax(scores, causal=causal))
     return maps
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import difflib
-import functools
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -23,7 +22,7 @@ from rope_viz.picture import config_link
 from rope_viz.picture.choices import Number, StoredChoice, TextLine
 from rope_viz.picture.picture_request import Choice
 from rope_viz.picture.used_controls import LAYER, METHOD, PAIRING, find_used_controls
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, cache_by_language
 from rope_viz.ui import query_params, state, upload
 from rope_viz.ui.components.knob import knobs as knob_column
 from rope_viz.ui.notes import warn
@@ -116,7 +115,7 @@ def model_menu() -> None:
     _select("Model", TEXTS("model.label"), names, subject.model, _take_model, TEXTS("model.help"))
 
 
-@functools.cache
+@cache_by_language()
 def _catalog_names() -> dict[str, str]:
     return {
         key: model.name if model.verified else TEXTS("model.unverified", name=model.name)

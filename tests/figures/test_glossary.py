@@ -7,7 +7,7 @@ import pytest
 import rope_viz
 from rope_viz.figures import glossary
 from rope_viz.texts import Texts
-from rope_viz.texts.texts import list_texts
+from rope_viz.texts.languages import list_texts
 
 ROOT = Path(rope_viz.__file__).parent
 EXPLANATIONS = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "ui" / "texts").glob("*.md")} | {

@@ -202,10 +202,11 @@ def _move_note(note: Mapping[str, Any], letter: str, short: str, log: bool) -> d
 
 
 def _format_title(words: str, log: bool) -> str:
-    bare = re.sub(r" \(log\)$", "", words).replace(", log)", ")")
+    alone, also, end = (theme.TEXTS.entries[f"scale.{name}"] for name in ("log", "also_log", "end"))
+    bare = words.removesuffix(alone).replace(also, end)
     if not log:
         return bare
-    return f"{bare[:-1]}, log)" if bare.endswith(")") else f"{bare} (log)" if bare else bare
+    return f"{bare.removesuffix(end)}{also}" if bare.endswith(end) else f"{bare}{alone}" if bare else bare
 
 
 WIDTH = 1000.0

@@ -134,7 +134,7 @@ class Axis:
 
 def is_length(title: str) -> bool:
     """Return True if an axis with this title counts tokens or positions, so that its ticks are powers of two."""
-    return re.search(r"(^|\()tokens|position", title) is not None
+    return re.search(theme.TEXTS.entries["scale.lengths"], title) is not None
 
 
 def linear_ticks(low: float, high: float, room: float) -> list[tuple[float, str]]:

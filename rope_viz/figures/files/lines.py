@@ -159,7 +159,7 @@ def find_named_line(note: Mapping[str, Any], looks: Mapping[str, str]) -> str | 
     text = str(note.get("text") or "")
     colour = (note.get("font") or {}).get("color")
     for name in sorted(looks, key=len, reverse=True):
-        begins = text == name or re.match(rf"{re.escape(name)}(?=[\s:,×÷])", text)
+        begins = text == name or re.match(rf"{re.escape(name)}(?=[\s:,×÷：，])", text)
         short = len(text) > 2 and name.startswith(text) and name[len(text) :][:1] in ("", " ", ",")
         if looks[name] == colour and (begins or short):
             return name

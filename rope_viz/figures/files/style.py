@@ -20,7 +20,7 @@ from typing import Any
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.spec_url import format_value, parse_number
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, Translated
 
 TEXTS = Texts("export")
 # Pixels are 1/96 inch, as in CSS.
@@ -54,8 +54,8 @@ PRESETS: dict[str, dict[str, str]] = {
 class Parameter:
     """How a dialog or flag presents one parameter, with its options if there are few."""
 
-    label: str
-    help: str
+    label: Translated = Translated()
+    help: Translated = Translated()
     options: tuple[str, ...] = ()
 
 

@@ -1,0 +1,44 @@
+"""Parts of sentences joined, and sentences begun and ended, as the language does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rope_viz.texts.texts import Sentence, Texts
+
+TEXTS = Texts("sentences")
+
+
+def join_items(items: Iterable[str], kind: str) -> Sentence:
+    """Return the items joined by "comma", "clause", "and" or "or", with the values and entries of all."""
+    joined, *rest = [*items] or [""]
+    for item in rest:
+        joined = TEXTS(f"join.{kind}", items=joined, item=item)
+    return joined if isinstance(joined, Sentence) else Sentence(joined)
+
+
+def make_sentence(text: str) -> Sentence:
+    """Return a message as a sentence. A key or a model type at the beginning keeps its lower case."""
+    ended = end_sentence(text)
+    return _with_text(ended, ended[:1].upper() + ended[1:]) if text.split(" ")[0].isalpha() else ended
+
+
+def end_sentence(text: str) -> Sentence:
+    """Return a text with a period, if it has none."""
+    period = TEXTS("period")
+    return _with_text(text, text if text.endswith(period) else f"{text}{period}")
+
+
+def remove_period(text: str) -> Sentence:
+    """Return a sentence without its period, as a part of another one."""
+    return _with_text(text, text.removesuffix(TEXTS("period")))
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the message of an error, with its values and entries where it is a sentence."""
+    message = error.args[0] if len(error.args) == 1 else None
+    return message if isinstance(message, Sentence) else str(error)
+
+
+def _with_text(text: str, changed: str) -> Sentence:
+    return Sentence(changed, text.values, text.entries) if isinstance(text, Sentence) else Sentence(changed)
