@@ -4,9 +4,8 @@ import re
 import tomllib
 from collections import Counter
 
-from rope_viz.texts.texts import FOLDER, list_texts
+from rope_viz.texts.languages import FOLDER, list_texts, read_file
 from tests.offenders import for_each
-from tests.texts.test_texts import read_entries
 
 PAGES = list_texts("zh")
 TERMS = {
@@ -63,8 +62,8 @@ def list_fixed(text):
 
 def pair_entries(page):
     """Return the full key, the English and the Chinese of every entry of a page."""
-    english = read_entries(page)
-    chinese = read_entries(page, "zh")
+    english = read_file(page, "en")
+    chinese = read_file(page, "zh")
     return [(f"{page}.{key}", english[key], chinese[key]) for key in english.keys() & chinese.keys()]
 
 
@@ -100,7 +99,7 @@ WRONG = re.compile(
 def test_punctuation_is_chinese(page):
     wrong = [
         (key, found[0])
-        for key, text in read_entries(page, "zh").items()
+        for key, text in read_file(page, "zh").items()
         for found in WRONG.finditer(FIXED.sub("{}", text))
     ]
     assert not wrong, wrong
@@ -110,7 +109,7 @@ def test_punctuation_is_chinese(page):
 def test_no_english_sentence_is_left(page):
     left = [
         (key, found[0])
-        for key, text in read_entries(page, "zh").items()
+        for key, text in read_file(page, "zh").items()
         for found in re.finditer(r"(?:[A-Za-z][\w'’-]*[ ,.]+){3,}[A-Za-z]+", FIXED.sub("{}", text))
         if found[0] not in QUOTED and not key.startswith("explain.")
     ]
@@ -127,7 +126,7 @@ def test_bold_text_opens_and_closes(page):
     """CommonMark does not close bold text whose last sign is punctuation and that is followed by a letter."""
     broken = [
         (key, found[0])
-        for key, text in read_entries(page, "zh").items()
+        for key, text in read_file(page, "zh").items()
         for found in re.finditer(r"(.?)\*\*(.+?)\*\*(.?)", text)
         for outer, inner in ((found[1], found[2][0]), (found[3], found[2][-1]))
         if is_mark(inner) and re.fullmatch(r"\w", outer)
