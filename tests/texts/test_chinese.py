@@ -2,12 +2,11 @@
 
 import re
 import tomllib
-from collections import Counter
 
 from rope_viz.texts.languages import FOLDER, list_texts, read_file
 from tests.offenders import for_each
 
-PAGES = list_texts("zh")
+PAGES = [page for page in list_texts("zh") if page != "numbers"]  # Chinese counts in ten thousands
 TERMS = {
     english: [chinese] if isinstance(chinese, str) else chinese
     for english, chinese in tomllib.loads((FOLDER / "glossary.zh.toml").read_text(encoding="utf-8")).items()
@@ -23,17 +22,20 @@ OTHER_SENSES = {
     "pair": {
         *("attention.costs_title", "attention.linear.same", "attention.costs.growth", "attention.costs.measured"),
         *("decay.packing.title", "decay.packing.sentence", "decay.packing.negative", "decay.packing.legend"),
+        "attention.costs.pairs",
+        "findings.draft.vocabularies_refused",
         *("gallery.names.attention.costs", "heads.whole.exact", "heads.whole.rebuilt_legend", "recall.bands.none"),
     },
     "band": {"decay.legends.mean", "decay.legends.own", "decay.legends.random"},
     "query": {"app.server.too_long", "app.server.repeated"},
     "clock": {"learn.scene2.picture.source", "learn.scene4.title"},
-    "factor": {"model/runtimes.table"},
+    "factor": {"model/runtimes.table", "findings.no-rotation.class", "findings.no-rotation.published"},
+    "base": {"configs.other_file.peft_type"},
     "kernel": {"frequencies.explain.text", "learn.scene3.maths.text"},
     "runtime": {"axes.choices.no_runtime"},
 }
 # English that a Chinese text quotes.
-QUOTED = ("The pass key of Paris is",)
+QUOTED = ("The pass key of Paris is", "int' object is not iterable")
 
 
 def match_term(term):
@@ -56,8 +58,8 @@ def list_terms(text):
 
 
 def list_fixed(text):
-    """Count what a translation leaves as it is, without the words inside formulas."""
-    return Counter(re.sub(r"\\text\{[^}]*\}| (and|且) ", "", each) for each in FIXED.findall(text))
+    """Return what a translation leaves as it is, without line breaks and the words inside formulas."""
+    return {re.sub(r"\\text\{[^}]*\}| (and|且) ", "", each) for each in FIXED.findall(text)} - {"<br>"}
 
 
 def pair_entries(page):
@@ -68,12 +70,13 @@ def pair_entries(page):
 
 
 def test_terms_are_those_of_the_glossary():
+    """A term may stay English where it is the name of a key."""
     others = {
         (term, key)
         for page in PAGES
         for key, english, chinese in pair_entries(page)
         for term in list_terms(english)
-        if not any(each in chinese for each in TERMS[term])
+        if not any(each in chinese for each in TERMS[term]) and not PATTERNS[term].search(chinese)
     }
     assert others == {(term, key) for term, keys in OTHER_SENSES.items() for key in keys}
 
@@ -83,7 +86,7 @@ def test_placeholders_code_and_formulas_are_unchanged(page):
     changed = [
         (key, english, chinese)
         for key, english, chinese in pair_entries(page)
-        if list_fixed(english).keys() != list_fixed(chinese).keys()
+        if list_fixed(english) != list_fixed(chinese)
     ]
     assert not changed, changed
 
