@@ -40,5 +40,10 @@ def describe_error(error: BaseException) -> str:
     return message if isinstance(message, Sentence) else str(error)
 
 
+def is_made_from(text: str, entry: str) -> bool:
+    """Return whether a text was made from this entry of a text file."""
+    return isinstance(text, Sentence) and entry in text.entries
+
+
 def _with_text(text: str, changed: str) -> Sentence:
     return Sentence(changed, text.values, text.entries) if isinstance(text, Sentence) else Sentence(changed)

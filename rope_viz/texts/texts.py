@@ -55,15 +55,16 @@ class Texts:
 
     def __init__(self, page: str) -> None:
         """Take the name of a text file. Raise `FileNotFoundError` if English has no such page."""
+        # The file is read at the first call: a command that needs none of its texts starts sooner.
         self.page = page
-        read_entries(page, ENGLISH)
+        find_file(page, ENGLISH)
 
     @property
     def entries(self) -> Mapping[str, str]:
         """Return the entries by key, as they are."""
         return read_entries(self.page, current_language())
 
-    def __call__(self, key: str, **values: Any) -> Sentence:
+    def __call__(self, key: str, /, **values: Any) -> Sentence:
         """Return an entry with its placeholders filled in. Raise `KeyError` for an unknown entry or a missing value.
 
         `{at:tokens}`, `{at:wavelength}`, `{at:number}`, `{at:brief}`, `{at:percent}` and `{at:share}` use the formats

@@ -27,7 +27,7 @@ from rope_viz.models.formats.json_source import source_file
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.runtimes.compare import Effect
-from rope_viz.texts.sentences import end_sentence, join_items
+from rope_viz.texts.sentences import describe_error, end_sentence, join_items
 
 __all__ = ["COMMON_NOTES", "RULES", "SEVERITIES", "Effect", "Finding", "Severity", "check", "repair", "summary"]
 
@@ -126,11 +126,15 @@ def check(config: Source, *, without: Sequence[str] = ()) -> list[Finding]:
             return alone
         place = view.place()
     except ValueError as error:
-        return [not_computable("", str(error))]
+        return [not_computable("", describe_error(error))]
     try:
         _ = view.fields
     except NoRope as absence:
-        return [Finding("no-rope", "note", place, end_sentence(str(absence)), source="rope_viz.models.no_rope_types")]
+        return [
+            Finding(
+                "no-rope", "note", place, end_sentence(describe_error(absence)), source="rope_viz.models.no_rope_types"
+            )
+        ]
     except ValueError:
         pass  # reported below, unless a rule has more to say
     is_gguf = bool(source_file(view.config))

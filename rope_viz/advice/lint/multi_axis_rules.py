@@ -19,7 +19,7 @@ from rope_viz.models.architecture import find_architecture
 from rope_viz.models.config_reader import SECTION_KEYS, has_one_axis, is_pipeline_part, read_model_type
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.texts import Sentence
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.sentences import describe_error, join_items
 
 if TYPE_CHECKING:
     from rope_viz.embedding.axes_spec import AxesSpec
@@ -168,7 +168,7 @@ def check_axes(config: Mapping[str, Any]) -> list[Finding] | None:
     try:
         parts = from_model(config)
     except ValueError as error:
-        return [Finding("not-computable", "error", "", str(error), source="rope_viz.multi_axis")]
+        return [Finding("not-computable", "error", "", describe_error(error), source="rope_viz.multi_axis")]
     found = []
     source = "the published code of V-JEPA 2 and ERNIE-Image, with which they were trained"
     for part, spec in parts.items():

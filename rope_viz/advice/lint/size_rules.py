@@ -15,7 +15,7 @@ from rope_viz.models.rope_config import FIXED_NTK, ORIGINAL, read_optional
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import find_max_ratio
 from rope_viz.texts import join
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.sentences import is_made_from, join_items
 
 
 def trained_length(view: View) -> Iterator[Finding]:
@@ -272,7 +272,7 @@ def null_head_dim(view: View) -> Iterator[Finding]:
     """
     for site in view.sites:
         result = emulate(view.model, runtime="transformers", layer_type=site.layer or None)
-        if not result.supported and "null" in result.reason:
+        if not result.supported and is_made_from(result.reason, "transformers.null_head"):
             text = TEXTS("null-head-dim.message", kind=site.kind)
             repaired = view.changed(view.model.path, head_dim=derive_head_dim(view))
             yield Finding("", "error", view.place("head_dim"), text, None, repaired)

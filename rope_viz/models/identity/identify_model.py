@@ -25,7 +25,7 @@ from rope_viz.models.identity.shipped_scaling import (
 )
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, find_main_layer
 from rope_viz.models.text_config import find_text_part, read_text_fields
-from rope_viz.texts import join
+from rope_viz.texts import cached_text_property, join
 from rope_viz.texts.sentences import join_items
 
 # Lengths, which people change, and the base under its many names, which is compared as what it comes out as.
@@ -107,7 +107,7 @@ class Identity:
         found = find_shipped_spec(self.model, self.layer)
         return None if found is None or not found.is_scaled else found
 
-    @functools.cached_property
+    @cached_text_property
     def departs(self) -> Mapping[str, str]:
         """{key: in words} of what the config's scaling has otherwise than what the model ships with."""
         return {} if self.shipped is None else find_departures(self.spec, self.shipped)
