@@ -34,6 +34,13 @@ def remove_period(text: str) -> Sentence:
     return _with_text(text, text.removesuffix(TEXTS("period")))
 
 
+def continue_sentence(text: str) -> Sentence:
+    """Return a sentence as a later part of another one: without its period, and an article in lower case."""
+    part = remove_period(text)
+    is_article = part.split(" ")[0] in TEXTS("articles").split()
+    return _with_text(part, part[:1].lower() + part[1:]) if is_article else part
+
+
 def describe_error(error: BaseException) -> str:
     """Return the message of an error, with its values and entries where it is a sentence."""
     message = error.args[0] if len(error.args) == 1 else None
