@@ -33,7 +33,8 @@ from rope_viz.models.rope_config import build_specs, find_main_layer
 from rope_viz.models.rope_parameters import LAYER_TYPES, Layers, resolve_rope_parameters
 from rope_viz.models.text_config import Part, find_text_part, read_text_fields
 from rope_viz.texts import cached_text_property
-from rope_viz.texts.sentences import describe_error, join_items
+from rope_viz.texts.sentences import describe_error
+from rope_viz.texts.texts import join_items
 
 
 class HasDict(Protocol):
@@ -148,9 +149,7 @@ class ModelConfig:
         if "" in self.specs:
             raise ValueError(TEXTS("model_config.one_layer", name=short_repr(name)))
         if name not in self.specs:
-            raise ValueError(
-                TEXTS("model_config.layers", layers=join_items(self.specs, "comma"), name=short_repr(name))
-            )
+            raise ValueError(TEXTS("model_config.layers", layers=join_items(self.specs), name=short_repr(name)))
         return name
 
     @functools.cached_property

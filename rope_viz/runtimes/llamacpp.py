@@ -22,7 +22,7 @@ from rope_viz.models.formats.json_source import source_file
 from rope_viz.runtimes.rule_engine import Case
 from rope_viz.runtimes.texts import TEXTS
 from rope_viz.storage.decode_json import read_own
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_items
 
 FLAGS: Mapping[str, str] = read_own(__file__, "llamacpp_flags.json")
 
@@ -43,7 +43,7 @@ def parse_flags(flags: str | Mapping[str, object] | None) -> dict[str, str | flo
     found: dict[str, str | float] = {}
     for name, value in zip(words[::2], words[1::2], strict=True):
         if name not in FLAGS:
-            raise ValueError(TEXTS("flags.unknown", name=short_repr(name), flags=join_items(FLAGS, "comma")))
+            raise ValueError(TEXTS("flags.unknown", name=short_repr(name), flags=join_items([*FLAGS])))
         if name == "--rope-scaling":
             if value not in ("none", "linear", "yarn"):
                 raise ValueError(TEXTS("flags.scaling", got=short_repr(value)))

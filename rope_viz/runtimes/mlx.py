@@ -29,7 +29,7 @@ from rope_viz.runtimes.rule_engine import (
     rule,
 )
 from rope_viz.runtimes.texts import TEXTS
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_list
 
 KNOWN = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "proportional")
 FACTS = "mlx-lm"
@@ -53,7 +53,7 @@ def require_keys(case: Case) -> Case:
     needed = (*facts.get("needs", ()), *(facts.get("needs_in_wrapper", ()) if case.fields.wrappers else ()))
     missing = [key for key in needed if key not in case.fields.config]
     if missing:
-        raise Refused(TEXTS("mlx.typeerror_py", file=facts["file"], missing=join_items(missing, "and")))
+        raise Refused(TEXTS("mlx.typeerror_py", file=facts["file"], missing=join_list(missing, more="end")))
     return case
 
 
@@ -65,7 +65,7 @@ def require_parameters(case: Case) -> Case:
         raise Refused(TEXTS("mlx.typeerror_py_reads", file=facts["file"]))
     missing = [key for key in facts["needs_parameters"] if key not in given]
     if missing:
-        raise Refused(TEXTS("mlx.keyerror_py", file=facts["file"], missing=join_items(missing, "and")))
+        raise Refused(TEXTS("mlx.keyerror_py", file=facts["file"], missing=join_list(missing, more="end")))
     return case
 
 
@@ -135,7 +135,7 @@ def take_some_types(case: Case) -> Case:
     """The model file supports only some types of scaling."""
     facts = case.architecture.runtime(FACTS)
     if case.kind not in facts.get("takes", (case.kind,)):
-        raise Refused(TEXTS("mlx.py_accepts", model=case.model, takes=join_items(facts["takes"], "and")))
+        raise Refused(TEXTS("mlx.py_accepts", model=case.model, takes=join_list(facts["takes"], more="end")))
     if facts.get("needs_alpha") and case.rope.get("alpha") is None:
         raise Refused(TEXTS("mlx.rope_scaling_must"))
     return case.drop_scaling() if case.kind not in facts.get("ignores_all_but", (case.kind,)) else case

@@ -24,7 +24,7 @@ from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import RENAMED_TYPES, build_scaling, find_main_layer
 from rope_viz.runtimes.texts import TEXTS
 from rope_viz.texts import Sentence
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_items, join_list
 
 KINDS = ("default", "linear", "dynamic", "ntk", "yarn", "llama3", "longrope", "proportional")
 EXTENDED = ("yarn", "llama3", "longrope")
@@ -170,7 +170,7 @@ def find_layer(layers: Mapping[str, Params], layer_type: str | None) -> str:
     named = layer_type.split(" ")[0]
     if named not in layers:
         raise ValueError(
-            CONFIGS("value.one_of", name="layer_type", options=join_items(layers, "comma"), got=short_repr(layer_type))
+            CONFIGS("value.one_of", name="layer_type", options=join_items([*layers]), got=short_repr(layer_type))
         )
     return named
 
@@ -279,7 +279,7 @@ def require(*keys: str) -> Change:
     def change(case: Case) -> Case:
         missing = [key for key in keys if case.rope.get(key) is None]
         if missing:
-            raise Refused(TEXTS("rule_engine.needs", kind=case.kind, keys=join_items(missing, "and")))
+            raise Refused(TEXTS("rule_engine.needs", kind=case.kind, keys=join_list(missing, more="end")))
         return case
 
     return change

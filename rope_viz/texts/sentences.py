@@ -1,20 +1,10 @@
-"""Parts of sentences joined, and sentences begun and ended, as the language does it."""
+"""Sentences begun, ended and continued as the language does it, and the sentence of an error."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 from rope_viz.texts.texts import Sentence, Texts
 
 TEXTS = Texts("sentences")
-
-
-def join_items(items: Iterable[str], kind: str) -> Sentence:
-    """Return the items joined by "comma", "clause", "and" or "or", with the values and entries of all."""
-    joined, *rest = [*items] or [""]
-    for item in rest:
-        joined = TEXTS(f"join.{kind}", items=joined, item=item)
-    return joined if isinstance(joined, Sentence) else Sentence(joined)
 
 
 def make_sentence(text: str) -> Sentence:

@@ -199,10 +199,23 @@ _FORMATTER = _Formatter()
 TEXTS, LANGUAGE = Texts("lists"), Texts("language")
 
 
-def join_list(items: Sequence[str]) -> Sentence:
-    """Return "a, b and c" with the values and entries of all items; empty for no items."""
+def join_items(items: Sequence[str]) -> str:
+    """Return "a, b, c" as the language lists names."""
+    return TEXTS.entries["comma"].join(items)
+
+
+def join_clauses(clauses: Sequence[str]) -> str:
+    """Return "a; b; c" as the language separates clauses."""
+    return TEXTS.entries["clauses"].join(clauses)
+
+
+def join_list(items: Sequence[str], end: str = "end", more: str = "more") -> Sentence:
+    """Return "a, b and c", or with the end "or" "a, b or c", with the values and entries of all items.
+
+    With "end" as `more`: "a and b and c". Empty for no items.
+    """
     joined = ""
     for index, item in enumerate(items):
         is_last = index == len(items) - 1
-        joined = TEXTS("end" if is_last else "more", items=joined, item=item) if index else item
+        joined = TEXTS(end if is_last else more, items=joined, item=item) if index else item
     return joined if isinstance(joined, Sentence) else Sentence(joined)

@@ -15,7 +15,8 @@ from rope_viz.models.rope_config import FIXED_NTK, ORIGINAL, read_optional
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import find_max_ratio
 from rope_viz.texts import join
-from rope_viz.texts.sentences import is_made_from, join_items
+from rope_viz.texts.sentences import is_made_from
+from rope_viz.texts.texts import join_list
 
 
 def trained_length(view: View) -> Iterator[Finding]:
@@ -71,7 +72,7 @@ def not_as_shipped(view: View) -> Iterator[Finding]:
     place = ".".join(part for part in (view.place("rope_scaling") if site is None else site.key, key) if part)
     text = TEXTS(
         "not-as-shipped.message",
-        differences=join_items([*departs.values()], "and"),
+        differences=join_list([*departs.values()], more="end"),
         model=family_name(found.model),
     )
     if severity == "note":

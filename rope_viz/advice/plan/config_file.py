@@ -35,8 +35,8 @@ from rope_viz.runtimes import RUNTIMES, emulate_case, read_case
 from rope_viz.runtimes.longest_length import explain_refused_length
 from rope_viz.runtimes.releases import format_name
 from rope_viz.texts import Sentence, join
-from rope_viz.texts.sentences import describe_error, join_items, remove_period
-from rope_viz.texts.texts import join_list
+from rope_viz.texts.sentences import describe_error, remove_period
+from rope_viz.texts.texts import join_clauses, join_list
 
 IN_VAIN = ("scaled-window", "scaled-sliding")
 """Rules about scaling that extends nothing: their findings count, whatever their severity."""
@@ -128,7 +128,7 @@ class ConfigFile:
         able: tuple[str, ...] = ()
         if self.runtimes:
             names = join_list([spell_release(one) for one in self.runtimes])
-            where = TEXTS("file.where", parts=join_items(computed, "clause")) if computed else ""
+            where = TEXTS("file.where", parts=join_clauses(computed)) if computed else ""
             able = (TEXTS("file.able", count=len(self.runtimes), runtimes=names, where=where),)
         unable = tuple(TEXTS("file.unable", runtime=spell_runtime(other)) for other in self.others)
         if not self.unverified:
@@ -331,7 +331,7 @@ def find_support(
         elif not found.supported:
             key, values["reason"] = "refuses", remove_period(found.reason)
         elif describe_difference(spec, found, length):
-            applied = join_items([remove_period(rule.text) for rule in found.rules], "clause")
+            applied = join_clauses([remove_period(rule.text) for rule in found.rules])
             key, values["reason"] = "rules", applied or TEXTS("unable.other_keys")
         elif refused := explain_refused_length(model, runtime, spec.target):
             key, values["reason"] = "length", remove_period(refused)

@@ -28,7 +28,8 @@ from rope_viz.runtimes.llamacpp import write_flags, write_lost_flags
 from rope_viz.runtimes.longest_length import explain_refused_length
 from rope_viz.runtimes.provenance import Known
 from rope_viz.runtimes.releases import find_version, match_name
-from rope_viz.texts.sentences import continue_sentence, describe_error, join_items
+from rope_viz.texts.sentences import continue_sentence, describe_error
+from rope_viz.texts.texts import join_clauses, join_items, join_list
 
 Config: TypeAlias = dict[str, Any]
 
@@ -128,7 +129,7 @@ def require_target(name: str) -> str:
     """Return the target that this name means in any spelling. Raises `ValueError` that lists the targets."""
     found = find_target(name)
     if found not in TARGETS:
-        raise ValueError(TEXTS("export.runtime", runtimes=join_items(TARGETS, "comma"), got=short_repr(name)))
+        raise ValueError(TEXTS("export.runtime", runtimes=join_items([*TARGETS]), got=short_repr(name)))
     return found
 
 
@@ -201,7 +202,7 @@ def check_other_layers(result: Export, model: ModelConfig, written: ModelConfig,
     result = dataclasses.replace(result, changed=(layer, *strayed), kept=tuple(kept))
     if not strayed or not result.faithful:
         return result
-    reason = TEXTS("export.other_layers", layers=join_items(strayed, "and"))
+    reason = TEXTS("export.other_layers", layers=join_list(strayed, more="end"))
     return dataclasses.replace(result, faithful=False, reason=reason)
 
 
@@ -256,7 +257,7 @@ def describe_difference(spec: RopeSpec, result: Emulation, length: int | None) -
 
 def join_rules(result: Emulation) -> str:
     """Return the rules of a runtime as parts of one sentence: small letters where no name begins them."""
-    return join_items([continue_sentence(rule.text) for rule in result.rules], "clause")
+    return join_clauses([continue_sentence(rule.text) for rule in result.rules])
 
 
 def measure_distance(result: Export) -> float:

@@ -21,7 +21,7 @@ from rope_viz.models.edit_config import write_new_keys
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.rope_config import to_config
 from rope_viz.studies.decay import first_negative_distance
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_items
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,7 @@ def extend(spec: RopeSpec, method: str, target: int) -> RopeSpec:
     its own formula needs to divide the last pair by target / context.
     """
     if method not in METHODS:
-        raise ValueError(
-            CONFIGS("value.one_of", name="method", options=join_items(METHODS, "comma"), got=short_repr(method))
-        )
+        raise ValueError(CONFIGS("value.one_of", name="method", options=join_items([*METHODS]), got=short_repr(method)))
     scaling = spec.scaling if spec.scaling.name == method else METHODS[method]()
     scaling = scaling.reaching(max(target / spec.context, 1.0))
     rotary_dim = spec.head_dim if scaling.rotates_whole_head else spec.rotary_dim

@@ -25,8 +25,8 @@ from rope_viz.models.formats import without_source
 from rope_viz.models.formats.json_source import source_file
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source
-from rope_viz.texts.sentences import describe_error, join_items, remove_period
-from rope_viz.texts.texts import join_list
+from rope_viz.texts.sentences import describe_error, remove_period
+from rope_viz.texts.texts import join_clauses, join_list
 
 MOST_SEQUENCES = 4096
 
@@ -111,7 +111,7 @@ class ExtensionPlan:
         reasons: dict[str, list[str]] = {}
         for way in self.advice.ways if self.refused else ():
             reasons.setdefault(self.refused[way.id], []).append(way.title)
-        told = [TEXTS("refusal", titles=join_items(titles, "clause"), reason=why) for why, titles in reasons.items()]
+        told = [TEXTS("refusal", titles=join_clauses(titles), reason=why) for why, titles in reasons.items()]
         return (TEXTS("refused", target=self.target), *told) if told else ()
 
     @property

@@ -26,7 +26,8 @@ from rope_viz.models.identity.trained_scaling import find_loss, find_trained_emb
 from rope_viz.models.model_config import ModelConfig, Source, from_config
 from rope_viz.models.rope_config import ORIGINAL
 from rope_viz.texts import Sentence
-from rope_viz.texts.sentences import is_made_from, join_items
+from rope_viz.texts.sentences import is_made_from
+from rope_viz.texts.texts import join_list
 
 # The order of the methods that nobody documented for a model, the best first.
 USUAL = ("yarn", "dynamic", "ntk", "llama3", "linear")
@@ -210,7 +211,7 @@ def describe_owner(config: ModelConfig, recognised: Identity) -> str:
     if recognised.exact:
         return TEXTS("owner.shipped", name=name)
     if recognised.departs:
-        return TEXTS("owner.departs", values=join_items(recognised.departs.values(), "and"), name=name)
+        return TEXTS("owner.departs", values=join_list([*recognised.departs.values()], more="end"), name=name)
     for one in model.documented:
         made = documented_spec(config, recognised, one["rope_scaling"])
         if is_same_embedding(made, dataclasses.replace(spec, target=one["to"])):
@@ -230,7 +231,7 @@ def find_shipped_way(recognised: Identity, target: int) -> Way | None:
         return None
     name, label = family_name(model), LABELS[ships.scaling.name]
     if recognised.departs:
-        values = join_items(recognised.departs.values(), "and")
+        values = join_list([*recognised.departs.values()], more="end")
         title = TEXTS("title.shipped", method=label, name=name, reach=ships.target, values=values)
     elif target > spec.target:
         title = TEXTS("title.shipped_limit", method=label, name=name, reach=ships.target, limit=spec.target)
@@ -255,7 +256,7 @@ def further_than_shipped(recognised: Identity, target: int) -> Way | None:
     scaling = ships.scaling.go_further(ships, ships.target, target)
     if scaling is None:
         return None
-    values = join_items(recognised.departs.values(), "and")
+    values = join_list([*recognised.departs.values()], more="end")
     title = TEXTS(
         "title.shipped_further", method=LABELS[scaling.name], name=family_name(recognised.model), values=values
     )

@@ -23,8 +23,8 @@ from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes.longest_length import explain_refused_length
 from rope_viz.runtimes.releases import format_release
 from rope_viz.texts import join
-from rope_viz.texts.sentences import join_items, remove_period
-from rope_viz.texts.texts import join_list
+from rope_viz.texts.sentences import remove_period
+from rope_viz.texts.texts import join_items, join_list
 
 # Snippets that write the frequencies which a running model really uses to inv_freq.json, for `rope-viz verify`. The
 # one for transformers is run by tests; those for vLLM, SGLang and mlx-lm follow from their code and were not run.
@@ -226,7 +226,7 @@ def describe_gguf(spec: RopeSpec, made: Export, architecture: str | None) -> Ite
             f"{arch}.rope.scaling.factor = {spec.scaling.factor_for(spec):g}",
             f"{arch}.rope.scaling.original_context_length = {spec.context}",
         ]
-    yield TEXTS("gguf.converted", keys=join_items(keys, "comma"))
+    yield TEXTS("gguf.converted", keys=join_items(keys))
 
 
 def describe_desktop(spec: RopeSpec, served: int) -> Iterator[str]:

@@ -16,7 +16,7 @@ from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.identity.shipped_scaling import family_name, is_same_scaling
 from rope_viz.models.identity.trained_scaling import find_trained_embedding, is_trained_scaling
 from rope_viz.storage.decode_json import read_own
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_list
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
         yield TEXTS("short.shipped")
         return
     if best.rank == "as it is" and recognised.departs and recognised.model is not None:
-        values = join_items(recognised.departs.values(), "and")
+        values = join_list([*recognised.departs.values()], more="end")
         yield TEXTS("short.departs", name=family_name(recognised.model), values=values)
         return
     if best.rank == "as it is" and recognised.model is None:

@@ -38,7 +38,7 @@ from rope_viz.runtimes.trainers import (
     unsloth,
 )
 from rope_viz.runtimes.trainers.arguments import Evidence, Trainer, short_version
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_items
 
 Place: TypeAlias = Literal["none", "cos_sin", "q_k", "softmax"]
 
@@ -110,7 +110,7 @@ def find_trainer(name: str, version: str | None = None) -> tuple[Trainer, str]:
     """Return a trainer and its full release, the newest for None. Raise `ValueError` that lists what is known."""
     key = match_name(name, TRAINERS)
     if key not in TRAINERS:
-        raise ValueError(TEXTS("options.trainer", trainers=join_items(TRAINERS, "comma"), name=short_repr(name)))
+        raise ValueError(TEXTS("options.trainer", trainers=join_items([*TRAINERS]), name=short_repr(name)))
     trainer = TRAINERS[key]
     if version is None:
         return trainer, trainer.releases[0]

@@ -13,7 +13,7 @@ from rope_viz.runtimes import transformers
 from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, is_not, rule
 from rope_viz.runtimes.texts import TEXTS
 from rope_viz.runtimes.trainers.arguments import Trainer, argument, is_given, mapping, number, set_base, set_rope
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_items
 
 NAMED = ("linear", "dynamic", "yarn")
 
@@ -36,7 +36,7 @@ def rewrite_factor(case: Case) -> Case:
     given = argument(case, "rope_scaling")
     if isinstance(given, str):
         if given not in NAMED:
-            raise ValueError(TEXTS("options.scaling", named=join_items(NAMED, "comma"), given=short_repr(given)))
+            raise ValueError(TEXTS("options.scaling", named=join_items([*NAMED]), given=short_repr(given)))
         rope: dict[str, Any] = {"rope_type": given}
     elif given is not None:
         rope = dict(mapping(case, "rope_scaling") or {})
