@@ -42,7 +42,7 @@ def run_command(parsed: argparse.Namespace) -> int:
     except NoRope as absence:
         return report_absence(str(absence), parsed)
     except ArithmeticError:
-        print(f"rope-viz: {TEXTS('value.uncomputable')}", file=sys.stderr)
+        print(f"rope-viz: {TEXTS('errors.uncomputable')}", file=sys.stderr)
     except (ValueError, OSError) as error:
         if isinstance(error, FileNotFoundError) and folder_is_gone():
             print("rope-viz: the working directory was deleted: change to one that exists", file=sys.stderr)

@@ -67,6 +67,6 @@ def named(name: str) -> Iterator[None]:
     except NoRope:
         raise
     except ArithmeticError:
-        raise ValueError(f"{name}: {TEXTS('value.uncomputable')}") from None
+        raise ValueError(f"{name}: {TEXTS('errors.uncomputable')}") from None
     except (ValueError, OSError) as error:
         raise ValueError(f"{name}: {one_line(error)}") from None

@@ -2,4 +2,4 @@
 
 from rope_viz.texts import Texts
 
-TEXTS = Texts("configs")
+TEXTS = Texts("embedding")

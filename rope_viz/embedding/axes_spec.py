@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from rope_viz.embedding import TEXTS
 from rope_viz.embedding.exact_angles import require_finite
 from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, RopeSpec, freeze, short_repr
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_items
 
 Dims: TypeAlias = NDArray[np.int64]
 Order: TypeAlias = Literal["blocks", "pair by pair"]
@@ -107,9 +107,7 @@ class AxesSpec:
     def index(self, axis: str) -> int:
         """Return the column of the named axis. Raises `ValueError` that lists the axes."""
         if axis not in self.axes:
-            raise ValueError(
-                TEXTS("value.one_of", name="axis", options=join_items(self.axes, "comma"), got=short_repr(axis))
-            )
+            raise ValueError(TEXTS("errors.one_of", name="axis", options=join_items(self.axes), got=short_repr(axis)))
         return self.axes.index(axis)
 
     def along(self, axis: str) -> FloatArray:
@@ -333,7 +331,7 @@ def place_frequencies(inv_freq: FloatArray, axis: Sequence[int], count: int) -> 
 def pair_dimensions(pairs: int, pairing: Pairing, *, start: int = 0) -> Dims:
     """Return the dimensions of each pair, (pairs, 2), counted from `start`: (i, i + pairs) or (2i, 2i + 1)."""
     if pairing not in PAIRINGS:
-        raise ValueError(TEXTS("spec.pairing", pairing=short_repr(pairing)))
+        raise ValueError(TEXTS("errors.pairing", value=short_repr(pairing)))
     i = np.arange(pairs, dtype=np.int64)
     both = (i, i + pairs) if pairing == "half" else (2 * i, 2 * i + 1)
     return np.stack(both, axis=1) + start

@@ -28,7 +28,7 @@ from rope_viz.embedding.axes_spec import (
 )
 from rope_viz.embedding.spec import FloatArray, require_number, short_repr
 from rope_viz.embedding.spectrum import bin_mean
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_items
 
 Way: TypeAlias = Literal["sections", "interleaved", "in turn", "own"]
 
@@ -144,9 +144,7 @@ def rebuild_spec(
     for axis, base in bases.items():
         require_number(base, "a base", above=1.0)
         if axis not in current.ladders:
-            raise ValueError(
-                TEXTS("axes.no_ladder", axis=short_repr(axis), ladders=join_items(current.ladders, "comma"))
-            )
+            raise ValueError(TEXTS("axes.no_ladder", axis=short_repr(axis), ladders=join_items(current.ladders)))
     rotating = np.flatnonzero(spec.owner != STILL)
     if current.shared:
         frequencies = spec.weights.sum(axis=1)[rotating]

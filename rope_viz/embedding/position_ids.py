@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from rope_viz.embedding import TEXTS
 from rope_viz.embedding.axes_spec import THW
 from rope_viz.embedding.spec import FloatArray, freeze, require_number, short_repr
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_items
 
 Kind: TypeAlias = Literal["text", "image", "video", "audio", "marker"]
 Resume: TypeAlias = Literal["side", "largest"]
@@ -83,14 +83,14 @@ class PromptSegment:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(TEXTS("positions.kind", kinds=join_items(KINDS, "comma"), kind=short_repr(self.kind)))
+            raise ValueError(TEXTS("positions.kind", kinds=join_items(KINDS), kind=short_repr(self.kind)))
         require_number(self.tokens, "tokens", least=0, most=MAX_TOKENS, integer=True)
         for step in self.pace:
-            require_number(step, TEXTS("name.time_step"), least=-MOST_PACE, most=MOST_PACE)
+            require_number(step, TEXTS("names.time_step"), least=-MOST_PACE, most=MOST_PACE)
         if len(self.grid) != 3:
             raise ValueError(TEXTS("positions.grid", grid=short_repr(self.grid)))
         for size in self.grid:
-            require_number(size, TEXTS("name.grid_sides"), least=1, most=MAX_TOKENS, integer=True)
+            require_number(size, TEXTS("names.grid_sides"), least=1, most=MAX_TOKENS, integer=True)
 
     @property
     def is_flat(self) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, FloatArray, require_number, short_repr
 from rope_viz.models import TEXTS
 from rope_viz.models.architecture import Architecture, find_architecture
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_items
 
 Params: TypeAlias = dict[str, Any]
 
@@ -162,9 +162,7 @@ class ConfigReader:
         value = self.value(*names)
         if value is not None and value not in options:
             raise ValueError(
-                TEXTS(
-                    "value.one_of", name=self.name(*names), options=join_items(options, "comma"), got=short_repr(value)
-                )
+                TEXTS("value.one_of", name=self.name(*names), options=join_items([*options]), got=short_repr(value))
             )
         return value if value is not None else default or options[0]
 

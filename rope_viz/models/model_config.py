@@ -32,7 +32,9 @@ from rope_viz.models.no_rope_types import describe_doubt, describe_other_code
 from rope_viz.models.rope_config import build_specs, find_main_layer
 from rope_viz.models.rope_parameters import LAYER_TYPES, Layers, resolve_rope_parameters
 from rope_viz.models.text_config import Part, find_text_part, read_text_fields
-from rope_viz.texts.sentences import describe_error, join_items
+from rope_viz.texts import cached_text_property
+from rope_viz.texts.sentences import describe_error
+from rope_viz.texts.texts import join_items
 
 
 class HasDict(Protocol):
@@ -147,9 +149,7 @@ class ModelConfig:
         if "" in self.specs:
             raise ValueError(TEXTS("model_config.one_layer", name=short_repr(name)))
         if name not in self.specs:
-            raise ValueError(
-                TEXTS("model_config.layers", layers=join_items(self.specs, "comma"), name=short_repr(name))
-            )
+            raise ValueError(TEXTS("model_config.layers", layers=join_items(self.specs), name=short_repr(name)))
         return name
 
     @functools.cached_property
@@ -177,7 +177,7 @@ class ModelConfig:
         """The length that a new method starts from, and where it is known from."""
         return self.identity.trained
 
-    @functools.cached_property
+    @cached_text_property
     def identity(self) -> Identity:
         return self.identify()
 
@@ -220,7 +220,7 @@ class ModelConfig:
         """Return the window of the layers of one type that rotate; None where some of them see everything."""
         return find_layer_window(self.fields, layer)
 
-    @functools.cached_property
+    @cached_text_property
     def notes(self) -> tuple[str, ...]:
         """Sentences on what was assumed, and on layers that rotate otherwise than the rest."""
         texts = [describe_source(self.mapping), *(text for _, text in describe_long_names(self.long_names))]
@@ -232,7 +232,7 @@ class ModelConfig:
             texts.append(TEXTS("learned"))
         return tuple(text for text in texts if text)
 
-    @functools.cached_property
+    @cached_text_property
     def problems(self) -> tuple[str, ...]:
         """What RoPE cannot be computed without, in sentences; () where it can be computed."""
         try:

@@ -12,13 +12,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rope_viz.embedding import TEXTS as EMBEDDING
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models import TEXTS
 from rope_viz.models.architecture import Architecture, RopeReading, listed_types
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.rope_parameters import get_dotted
 from rope_viz.storage.decode_json import read_own
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_items
 
 
 class NoRope(ValueError):  # noqa: N818 - nothing is wrong
@@ -180,7 +181,7 @@ def read_unknown_fields(config: Mapping[str, Any], kind: str, wrapper: str | Non
         fields = Fields(read, Architecture(kind, listed=False))
         rotary, head_dim = fields.required("rotary_dim"), fields.head_dim()
         if rotary > head_dim:
-            raise ValueError(TEXTS("spec.rotary_dim", head_dim=head_dim, rotary_dim=rotary))
+            raise ValueError(EMBEDDING("errors.rotary_dim", head_dim=head_dim, value=rotary))
         read["partial_rotary_factor"] = rotary / head_dim
         taken.append("rotary_dim")
     # Partial rotation and pairing are believed where the config names them.
@@ -211,7 +212,7 @@ def describe_doubt(fields: Fields) -> str:
         if not fields.wrapper:
             return ""
         return TEXTS("type.wrapper", wrapper=short_repr(fields.wrapper), kind=fields.kind)
-    used = join_items(fields.own_keys, "comma")
+    used = join_items(fields.own_keys)
     if not fields.kind:
         return TEXTS("type.missing_with_keys" if used else "type.missing", keys=used)
     letters = letters_of(fields.kind)

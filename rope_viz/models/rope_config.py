@@ -15,7 +15,7 @@ from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, Pairing, RopeSpec,
 from rope_viz.models import TEXTS
 from rope_viz.models.config_reader import Fields, Params
 from rope_viz.models.rope_parameters import Layers
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_items
 
 # Names that older files use for today's types.
 RENAMED_TYPES = {"su": "longrope", "mrope": "default", "xdrope": "dynamic", "none": "default"}
@@ -113,7 +113,7 @@ def read_rope_type(fields: Fields, params: Params) -> str:
     if kind == "yarn" and fields.architecture.runtime("transformers").get("su_is_longrope"):
         return "longrope"
     if kind not in (*ROPE_TYPES, FIXED_NTK):
-        raise ValueError(TEXTS("rope_config.types", types=join_items(ROPE_TYPES, "comma"), kind=short_repr(kind)))
+        raise ValueError(TEXTS("rope_config.types", types=join_items(ROPE_TYPES), kind=short_repr(kind)))
     return kind
 
 

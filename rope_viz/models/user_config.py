@@ -16,7 +16,7 @@ from rope_viz.models.formats.json_source import LARGEST as LARGEST
 from rope_viz.models.formats.json_source import read_raw
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import ROPE_TYPES, find_main_layer, normalise_rope_type
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_items
 
 DEEPEST = 32
 MOST_KEYS = 1000
@@ -63,7 +63,7 @@ def parse_config(text: str | bytes, notes: list[str] | None = None, *, skip_list
     if notes is not None and raw.left_out:
         notes += note_emptied(list(dict.fromkeys(raw.left_out)))
     if notes is not None and raw.repeated:
-        shown = join_items([short_repr(place[-1]) for place in raw.repeated[:3]], "comma")
+        shown = join_items([short_repr(place[-1]) for place in raw.repeated[:3]])
         notes.append(TEXTS("user_config.repeated", keys=shown))
     if notes is not None and raw.marked and isinstance(text, bytes):
         notes.append(TEXTS("user_config.marked"))
@@ -117,7 +117,7 @@ def empty_long_values(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[s
 
 def note_emptied(names: Sequence[str]) -> list[str]:
     """Return the note on lists that were read as empty, none where there are none."""
-    listed = join_items([short_repr(name).strip("'\"") for name in names[:MOST_NAMED]], "comma")
+    listed = join_items([short_repr(name).strip("'\"") for name in names[:MOST_NAMED]])
     return [TEXTS("user_config.long_lists", names=listed)] if names else []
 
 

@@ -15,7 +15,7 @@ from rope_viz.models import TEXTS, spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.spec_url import CUSTOM, Subject
 from rope_viz.texts import Sentence, join
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_items
 
 MOST = 4
 KEYS = {f"variant{number}": number for number in range(1, MOST + 1)}
@@ -112,9 +112,7 @@ def split_pairs(text: str) -> dict[str, str]:
         if not equals:
             raise ValueError(TEXTS("variant.form", text=short_repr(text)))
         if key not in (*spec_url.KEYS, "name"):
-            raise ValueError(
-                TEXTS("variant.unknown_key", key=short_repr(written), keys=join_items(spec_url.KEYS, "comma"))
-            )
+            raise ValueError(TEXTS("variant.unknown_key", key=short_repr(written), keys=join_items(spec_url.KEYS)))
         if key in out:
             raise ValueError(TEXTS("variant.twice", text=short_repr(text), key=key))
         out[key] = value

@@ -17,7 +17,7 @@ from rope_viz.advice.lint import SEVERITIES, Finding
 from rope_viz.advice.lint.check_text import check_text
 from rope_viz.advice.memory.estimate_memory import describe_memory, memory
 from rope_viz.advice.memory.kv_cache import human
-from rope_viz.embedding import TEXTS as CONFIGS
+from rope_viz.embedding import TEXTS as EMBEDDING
 from rope_viz.embedding.scaling import LABELS
 from rope_viz.figures.files.html_json import plotly_js
 from rope_viz.models.catalog import catalog
@@ -76,7 +76,7 @@ def render_page(
         request.spec.inv_freq()
     except ArithmeticError:
         return problem_page(
-            IndexEntry(label, file, status="unread", problem=end_sentence(CONFIGS("value.uncomputable"))),
+            IndexEntry(label, file, status="unread", problem=end_sentence(EMBEDDING("errors.uncomputable"))),
             source,
             before=before,
         )

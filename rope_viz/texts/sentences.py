@@ -1,20 +1,10 @@
-"""Parts of sentences joined, and sentences begun and ended, as the language does it."""
+"""Sentences begun, ended and continued as the language does it, and the sentence of an error."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 from rope_viz.texts.texts import Sentence, Texts
 
 TEXTS = Texts("sentences")
-
-
-def join_items(items: Iterable[str], kind: str) -> Sentence:
-    """Return the items joined by "comma", "clause", "and" or "or", with the values and entries of all."""
-    joined, *rest = [*items] or [""]
-    for item in rest:
-        joined = TEXTS(f"join.{kind}", items=joined, item=item)
-    return joined if isinstance(joined, Sentence) else Sentence(joined)
 
 
 def make_sentence(text: str) -> Sentence:
@@ -34,10 +24,22 @@ def remove_period(text: str) -> Sentence:
     return _with_text(text, text.removesuffix(TEXTS("period")))
 
 
+def continue_sentence(text: str) -> Sentence:
+    """Return a sentence as a later part of another one: without its period, and an article in lower case."""
+    part = remove_period(text)
+    is_article = part.split(" ")[0] in TEXTS("articles").split()
+    return _with_text(part, part[:1].lower() + part[1:]) if is_article else part
+
+
 def describe_error(error: BaseException) -> str:
     """Return the message of an error, with its values and entries where it is a sentence."""
     message = error.args[0] if len(error.args) == 1 else None
     return message if isinstance(message, Sentence) else str(error)
+
+
+def is_made_from(text: str, entry: str) -> bool:
+    """Return whether a text was made from this entry of a text file."""
+    return isinstance(text, Sentence) and entry in text.entries
 
 
 def _with_text(text: str, changed: str) -> Sentence:

@@ -1,7 +1,7 @@
 """A language made of brackets: what the screen shows outside them is not from the text files.
 
-    python -m tests.texts.pseudo decay/scores heads        # what these pictures and pages show outside brackets
-    python -m tests.texts.pseudo --model qwen3-8b-yarn     # all pictures, for another model
+python -m tests.texts.pseudo decay/scores heads        # what these pictures and pages show outside brackets
+python -m tests.texts.pseudo --model qwen3-8b-yarn     # all pictures, for another model
 """
 
 import argparse
@@ -28,7 +28,19 @@ LANGUAGE, OPEN, CLOSE = "xx", "⟦", "⟧"
 INNERMOST = re.compile(rf"{OPEN}[^{OPEN}{CLOSE}]*{CLOSE}")
 # Where Plotly, our scripts and the page take what they show from.
 SHOWN = {"text", "name", "hovertemplate", "ticktext", "customdata", "title", "hovertext", "labels", "texts"}
-SHOWN |= {"sentence", "label", "help", "value", "body", "options", "caption", "placeholder", "legend", "source", "subtitle"}
+SHOWN |= {
+    "sentence",
+    "label",
+    "help",
+    "value",
+    "body",
+    "options",
+    "caption",
+    "placeholder",
+    "legend",
+    "source",
+    "subtitle",
+}
 # Code, formulas, links, tags, numbers with units, and names by their form: snake_case, dotted.names, flags, capitals
 # or digits inside a word.
 NO_WORDS = (
@@ -71,7 +83,7 @@ def add_pseudo_language():
 
     with (
         mock.patch.object(languages, "read_file", read_bracketed),
-        mock.patch.object(languages, "list_languages", lambda: (*listed, LANGUAGE)),
+        mock.patch.object(languages, "list_languages", return_value=(*listed, LANGUAGE)),
     ):
         yield
 
@@ -80,7 +92,9 @@ def add_pseudo_language():
 def list_names():
     """Return a pattern of the names of models and runtimes."""
     names = {model.name for model in catalog().values()} | {model.name for model in axes_catalog().values()}
-    names |= {part for model in axes_catalog().values() for part in model.parts} | {one.name for one in RUNTIMES.values()}
+    names |= {part for model in axes_catalog().values() for part in model.parts} | {
+        one.name for one in RUNTIMES.values()
+    }
     names |= {model.id for model in catalog().values()}
     return re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)))
 

@@ -27,7 +27,8 @@ from rope_viz.models.formats.json_source import source_file
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.runtimes.compare import Effect
-from rope_viz.texts.sentences import end_sentence, join_items
+from rope_viz.texts.sentences import describe_error, end_sentence
+from rope_viz.texts.texts import join_items
 
 __all__ = ["COMMON_NOTES", "RULES", "SEVERITIES", "Effect", "Finding", "Severity", "check", "repair", "summary"]
 
@@ -126,11 +127,15 @@ def check(config: Source, *, without: Sequence[str] = ()) -> list[Finding]:
             return alone
         place = view.place()
     except ValueError as error:
-        return [not_computable("", str(error))]
+        return [not_computable("", describe_error(error))]
     try:
         _ = view.fields
     except NoRope as absence:
-        return [Finding("no-rope", "note", place, end_sentence(str(absence)), source="rope_viz.models.no_rope_types")]
+        return [
+            Finding(
+                "no-rope", "note", place, end_sentence(describe_error(absence)), source="rope_viz.models.no_rope_types"
+            )
+        ]
     except ValueError:
         pass  # reported below, unless a rule has more to say
     is_gguf = bool(source_file(view.config))
@@ -157,7 +162,7 @@ def sort_by_severity(found: Sequence[Finding]) -> list[Finding]:
 def summary(found: Sequence[Finding]) -> str:
     """Return how many findings of each severity there are, as "1 error, 2 notes"; empty where there are none."""
     counts = [(severity, sum(finding.severity == severity for finding in found)) for severity in SEVERITIES]
-    return join_items([TEXTS(f"severity.{severity}", count=count) for severity, count in counts if count], "comma")
+    return join_items([TEXTS(f"severity.{severity}", count=count) for severity, count in counts if count])
 
 
 def describe_errors(found: Sequence[Finding]) -> str:

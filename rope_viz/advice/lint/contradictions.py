@@ -18,7 +18,7 @@ from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES
 from rope_viz.models.rope_parameters import LAYER_TYPES
 from rope_viz.runtimes.compare import find_max_ratio
 from rope_viz.texts import join
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_items
 
 # Keys that say nothing about a vision tower or an audio tower.
 OUTSIDE = tuple(KNOWN_KEYS["outside"])
@@ -75,7 +75,7 @@ def two_rope_dicts(view: View) -> Iterator[Finding]:
     differ = [key for key in sorted(ours.keys() | theirs.keys()) if ours.get(key) != theirs.get(key)]
     # A base in only one of them is no contradiction.
     if differ and not (differ == ["rope_theta"] and "rope_theta" not in ours):
-        named = join_items([short_repr(key).strip("'") for key in differ[:4]], "comma")
+        named = join_items([short_repr(key).strip("'") for key in differ[:4]])
         text = TEXTS("two-rope-dicts.message", keys=named)
         yield Finding("", "warning", view.place("rope_parameters"), text)
 
@@ -164,7 +164,7 @@ def sizes_outside(view: View) -> Iterator[Finding]:
                 TEXTS("sizes-outside.part", key=key, used=fields.default(key), given=short_repr(level[key]))
                 for key in lost[:3]
             ]
-            used = join_items(parts, "comma")
+            used = join_items(parts)
             text = TEXTS("sizes-outside.message", name=name, used=used)
             yield Finding("", "warning", ".".join((*part.path[:depth], lost[0])), text)
 
@@ -194,7 +194,7 @@ def layer_types_unknown(view: View) -> Iterator[Finding]:
     taken = view.fields.architecture.validation.also_layers
     unknown = [name for name in dict.fromkeys(names) if name not in LAYER_TYPES and name not in taken]
     if unknown:
-        types = join_items([short_repr(name) for name in unknown[:3]], "comma")
+        types = join_items([short_repr(name) for name in unknown[:3]])
         text = TEXTS("layer-types-unknown.unknown", types=types)
         yield Finding("", "error", view.place("layer_types"), text)
     count = view.fields.size("num_hidden_layers")

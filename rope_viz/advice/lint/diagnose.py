@@ -20,7 +20,8 @@ from rope_viz.models.formats.json_repair import LARGEST, Fix, Kind, drop_emptied
 from rope_viz.models.formats.json_source import NotJsonError, decode_utf8, find_key_lines, read_raw
 from rope_viz.models.read_upload import read_upload
 from rope_viz.models.user_config import complete_config
-from rope_viz.texts.sentences import end_sentence, make_sentence
+from rope_viz.texts import Sentence
+from rope_viz.texts.sentences import describe_error, end_sentence, make_sentence
 
 MOST_LINES = 4000
 """Lines of a file whose changes are shown; comparing longer files takes too long."""
@@ -140,8 +141,9 @@ def describe_finding(found: Finding, places: Mapping[str, tuple[int, int]]) -> P
     """Return a finding as a problem, with the line of its key."""
     key = found.key
     if key not in places:
-        # The message begins with the key.
-        named = found.message.split(" ")[0]
+        # The message names the key, or begins with it.
+        values = found.message.values if isinstance(found.message, Sentence) else {}
+        named = values.get("name") or values.get("key") or found.message.split(" ")[0]
         key = next((path for path in places if path.rpartition(".")[2] == named), key)
     line, column = places.get(key, (0, 0))
     to_do = TEXTS(
@@ -155,4 +157,4 @@ def describe_finding(found: Finding, places: Mapping[str, tuple[int, int]]) -> P
 def describe_refusal(error: ValueError) -> Problem:
     """Return the error of a reader as a problem, with its line if it is known."""
     lines, column = ((error.line,), error.column) if isinstance(error, NotJsonError) else ((), 0)
-    return Problem(make_sentence(str(error)), TEXTS("to_do.file"), lines, column)
+    return Problem(make_sentence(describe_error(error)), TEXTS("to_do.file"), lines, column)

@@ -19,7 +19,8 @@ from rope_viz.models.architecture import find_architecture
 from rope_viz.models.config_reader import SECTION_KEYS, has_one_axis, is_pipeline_part, read_model_type
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.texts import Sentence
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.sentences import describe_error
+from rope_viz.texts.texts import join_list
 
 if TYPE_CHECKING:
     from rope_viz.embedding.axes_spec import AxesSpec
@@ -121,7 +122,7 @@ def pairs_that_stand_still(view: View) -> Iterator[Finding]:
         return
     still = answers["llama.cpp"].still
     fastest = float(np.abs(own.weights.sum(axis=1)[list(still)]).max())
-    pairs = join_items([*map(str, still)], "and")
+    pairs = join_list([*map(str, still)], more="end")
     message = TEXTS("pairs-that-stand-still.message", pairs=pairs, positions=2.0 * np.pi / fastest)
     yield Finding("", "note", dotted_path(view.config, "mrope_section"), message)
 
@@ -168,7 +169,7 @@ def check_axes(config: Mapping[str, Any]) -> list[Finding] | None:
     try:
         parts = from_model(config)
     except ValueError as error:
-        return [Finding("not-computable", "error", "", str(error), source="rope_viz.multi_axis")]
+        return [Finding("not-computable", "error", "", describe_error(error), source="rope_viz.multi_axis")]
     found = []
     source = "the published code of V-JEPA 2 and ERNIE-Image, with which they were trained"
     for part, spec in parts.items():

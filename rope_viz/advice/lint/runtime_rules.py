@@ -17,7 +17,8 @@ from rope_viz.runtimes.longest_length import describe_derived_lengths, find_deri
 from rope_viz.runtimes.releases import REFERENCE, RELEASES
 from rope_viz.runtimes.transformers_validation import find_refusal
 from rope_viz.texts import Sentence, join
-from rope_viz.texts.sentences import join_items, remove_period
+from rope_viz.texts.sentences import is_made_from, remove_period
+from rope_viz.texts.texts import join_clauses, join_items
 
 LEAST = 1.05
 """A larger deviation of a frequency, or of the factor on cos and sin, is reported: 5 %."""
@@ -55,7 +56,7 @@ def runtimes_differ(view: View) -> Iterator[Finding]:
         worst = effects[find_peak([math.log(one.ratio) for one in effects])] if effects else None
         text = join(
             TEXTS(f"runtimes-differ.{'layers' if layer else 'all'}", reference=REFERENCE, layer=layer),
-            TEXTS("runtimes-differ.parts", parts=join_items(parts, "clause")),
+            TEXTS("runtimes-differ.parts", parts=join_clauses(parts)),
             describe_repair(view, repaired),
         )
         yield Finding("", "note" if repaired is None else "warning", find_place(view, layer), text, worst, repaired)
@@ -78,7 +79,7 @@ def transformers_refuses(view: View) -> Iterator[Finding]:
     for layer in view.specs:
         result = emulate(view.model, runtime="transformers", layer_type=layer or None)
         # A null size has its own rules.
-        if result.supported or "null" in result.reason:
+        if result.supported or is_made_from(result.reason, "transformers.null_head"):
             continue
         site, repaired = view.site_for(layer), None
         key = "transformers-refuses.layers" if layer else "transformers-refuses.all"
@@ -153,8 +154,8 @@ def describe_size(one: Comparison, base: Comparison, without: Sequence[str] = ()
     parts += [TEXTS("size.attention", ratio=ratio)] if ratio is not None and abs(ratio - 1.0) > LEAST - 1.0 else []
     known = {*without, *(rule.key for rule in base.emulation.rules)}
     own = [remove_period(rule.text) for rule in one.emulation.rules if rule.key not in known]
-    size = join_items(parts, "comma")
-    return TEXTS("size.rules", size=size, rules=join_items(own, "clause")) if own else size
+    size = join_items(parts)
+    return TEXTS("size.rules", size=size, rules=join_clauses(own)) if own else size
 
 
 def find_place(view: View, layer: str) -> str:

@@ -15,7 +15,8 @@ from rope_viz.models.rope_config import FIXED_NTK, ORIGINAL, read_optional
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import find_max_ratio
 from rope_viz.texts import join
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.sentences import is_made_from
+from rope_viz.texts.texts import join_list
 
 
 def trained_length(view: View) -> Iterator[Finding]:
@@ -71,7 +72,7 @@ def not_as_shipped(view: View) -> Iterator[Finding]:
     place = ".".join(part for part in (view.place("rope_scaling") if site is None else site.key, key) if part)
     text = TEXTS(
         "not-as-shipped.message",
-        differences=join_items([*departs.values()], "and"),
+        differences=join_list([*departs.values()], more="end"),
         model=family_name(found.model),
     )
     if severity == "note":
@@ -272,7 +273,7 @@ def null_head_dim(view: View) -> Iterator[Finding]:
     """
     for site in view.sites:
         result = emulate(view.model, runtime="transformers", layer_type=site.layer or None)
-        if not result.supported and "null" in result.reason:
+        if not result.supported and is_made_from(result.reason, "transformers.null_head"):
             text = TEXTS("null-head-dim.message", kind=site.kind)
             repaired = view.changed(view.model.path, head_dim=derive_head_dim(view))
             yield Finding("", "error", view.place("head_dim"), text, None, repaired)

@@ -6,7 +6,7 @@ from typing import Any
 from rope_viz.models import TEXTS
 from rope_viz.storage.decode_json import read_own
 from rope_viz.texts import join
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_items
 
 FILE = "_source_file"
 """The key of a config that was read from another kind of file: what that file is, and what else it says."""
@@ -43,7 +43,7 @@ def describe_note(source: Mapping[str, Any]) -> str:
         return ""
     names = [str(name)[:40] for name in unread or ()]
     more = len(names) - SHOWN
-    shown = join_items(names[:SHOWN], "comma")
+    shown = join_items(names[:SHOWN])
     read = TEXTS("source.read", format=TEXTS.group("source.format").get(format, format[:60]))
     rest = TEXTS("source.unread_more" if more > 0 else "source.unread", names=shown, more=more) if names else ""
     return join(read, *map(describe_remark, list(remarks or ())[:MOST_REMARKS]), rest)

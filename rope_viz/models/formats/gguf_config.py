@@ -28,7 +28,7 @@ from rope_viz.models.formats.gguf_layers import (
 )
 from rope_viz.models.long_names import LONGEST
 from rope_viz.texts import Sentence, join
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_items
 
 # {llama.cpp's architecture: model type}, where the two are not spelled with the same letters.
 MODEL_TYPES: Mapping[str, str] = NAMES["gguf"]["model_types"]
@@ -473,7 +473,7 @@ def read_lists(
     short = one or divisors.get("rope_factors_short.weight")
     long = one or divisors.get("rope_factors_long.weight")
     if short is None or long is None:
-        raise ValueError(TEXTS("gguf_file.one_list", divisors=join_items(divisors, "comma")))
+        raise ValueError(TEXTS("gguf_file.one_list", divisors=join_items(divisors)))
     for values in (short, long):
         if len(values) != rotary // 2:
             raise ValueError(

@@ -12,7 +12,7 @@ from rope_viz.embedding.spec import require_number
 from rope_viz.models import TEXTS
 from rope_viz.models.formats import LONGEST_REMARK
 from rope_viz.storage.decode_json import read_own
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_items
 
 LOADER: Mapping[str, Any] = read_own(__file__, "gguf_loader.json")
 RELEASE = "0c1e57098"
@@ -113,5 +113,5 @@ class HeaderKeys:
 def quote_keys(names: Iterable[str]) -> str:
     """Return names of keys for a sentence, at most six of them."""
     found = ["".join(letter for letter in str(name)[:LONGEST_NAME] if letter.isprintable()) for name in names]
-    shown = join_items(found[:6], "comma")
+    shown = join_items(found[:6])
     return TEXTS("gguf.more_keys", names=shown, more=len(found) - 6) if len(found) > 6 else shown

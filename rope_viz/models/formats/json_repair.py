@@ -13,8 +13,7 @@ from typing import Literal, TypeAlias, get_args
 
 from rope_viz.models import TEXTS
 from rope_viz.models.formats.json_source import NotJsonError, Raw, decode_utf8, read_raw
-from rope_viz.texts.sentences import join_items
-from rope_viz.texts.texts import join_list
+from rope_viz.texts.texts import join_items, join_list
 
 Kind: TypeAlias = Literal["comma", "comment", "quotes"]
 MOST_LINES = 5
@@ -118,13 +117,13 @@ def describe_fixes(fixes: Sequence[Fix]) -> str:
             lines = list(dict.fromkeys(found))
             where = TEXTS("repair.lines", count=len(lines), lines=join_lines(lines))
             parts.append(TEXTS(f"repair.{kind}", count=len(found), where=where))
-    return join_items(parts, "comma")
+    return join_items(parts)
 
 
 def join_lines(lines: Sequence[int]) -> str:
     """Return line numbers as text, at most five: "3, 5 and 9"."""
     shown = [str(line) for line in lines[:MOST_LINES]]
-    return TEXTS("repair.more", lines=join_items(shown, "comma")) if len(lines) > MOST_LINES else join_list(shown)
+    return TEXTS("repair.more", lines=join_items(shown)) if len(lines) > MOST_LINES else join_list(shown)
 
 
 def _double_quoted(content: str) -> str:

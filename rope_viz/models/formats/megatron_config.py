@@ -14,7 +14,7 @@ from rope_viz.embedding.scaling import mscale
 from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models import TEXTS
 from rope_viz.models.formats import FILE, NAMES, make_source
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_list
 
 FORMAT = "Megatron arguments"
 """What a config made from them says of its file."""
@@ -139,7 +139,7 @@ def read_sizes(options: Mapping[str, Any], is_mla: bool) -> dict[str, Any]:
             found[name] = value
     for name in ("hidden_size", "max_position_embeddings"):
         if name not in found:
-            raise ValueError(TEXTS("megatron_config.no_size", names=join_items(SIZES[name], "or")))
+            raise ValueError(TEXTS("megatron_config.no_size", names=join_list(SIZES[name], "or", "or")))
     if options.get("group_query_attention") is False:
         found.pop("num_key_value_heads", None)
     tied = options.get("share_embeddings_and_output_weights", not options.get("untie_embeddings_and_output_weights"))

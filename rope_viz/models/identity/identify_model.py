@@ -25,8 +25,8 @@ from rope_viz.models.identity.shipped_scaling import (
 )
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, find_main_layer
 from rope_viz.models.text_config import find_text_part, read_text_fields
-from rope_viz.texts import join
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts import cached_text_property, join
+from rope_viz.texts.texts import join_clauses
 
 # Lengths, which people change, and the base under its many names, which is compared as what it comes out as.
 PASSED_OVER = re.compile(
@@ -107,7 +107,7 @@ class Identity:
         found = find_shipped_spec(self.model, self.layer)
         return None if found is None or not found.is_scaled else found
 
-    @functools.cached_property
+    @cached_text_property
     def departs(self) -> Mapping[str, str]:
         """{key: in words} of what the config's scaling has otherwise than what the model ships with."""
         return {} if self.shipped is None else find_departures(self.spec, self.shipped)
@@ -141,7 +141,7 @@ class Identity:
         match = TEXTS(f"identity.match.{found}", agree=count, known=known) if found else ""
         parts = [TEXTS(f"identity.{self.how.replace(' ', '-') or 'unknown'}", name=self.name, match=match), self.near]
         if self.signs:
-            parts.append(TEXTS("identity.signs", signs=join_items(self.signs, "clause")))
+            parts.append(TEXTS("identity.signs", signs=join_clauses(self.signs)))
         length = self.trained.length
         parts.append(TEXTS("identity.trained" if self.trained.is_known else "identity.assumed", length=length))
         if self.exact and self.says < self.reach:
@@ -303,7 +303,7 @@ def find_fine_tune_signs(config: Mapping[str, Any], fields: Fields, model: Model
     found, named = [], read_own_name(config)
     name = simplify_name(named)
     if name and not (name.startswith(simplify_name(model.name)) and len(name) - len(simplify_name(model.name)) < 3):
-        found.append(TEXTS("sign.name", name=named[:60]))
+        found.append(TEXTS("sign.name", named=named[:60]))
     ours, theirs = fields.config.get("vocab_size"), model.sizes.get("vocab_size")
     if isinstance(ours, int) and theirs and ours != theirs:
         found.append(TEXTS("sign.more_words" if ours > theirs else "sign.fewer_words", entries=abs(ours - theirs)))

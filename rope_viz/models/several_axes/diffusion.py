@@ -39,7 +39,7 @@ from rope_viz.models.several_axes.learned_directions import (
 )
 from rope_viz.models.several_axes.vision import Specs, join_parts, ladder, split_heads
 from rope_viz.storage.decode_json import read_own
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_items
 
 Read: TypeAlias = Callable[[ConfigReader], Specs]
 
@@ -282,7 +282,7 @@ def require_rule(name: str) -> str:
         return found
     if name.endswith("Pipeline"):
         raise ValueError(TEXTS("diffusion.pipeline"))
-    raise ValueError(TEXTS("diffusion.unknown", name=name[:60], rules=join_items(sorted(RULES), "comma")))
+    raise ValueError(TEXTS("diffusion.unknown", name=name[:60], rules=join_items(sorted(RULES))))
 
 
 def read_diffusion(kind: str, config: Mapping[str, Any]) -> Specs:

@@ -31,7 +31,7 @@ from rope_viz.models.config_reader import SECTION_KEYS
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.several_axes.learned_directions import find_known_name, plain_name
 from rope_viz.models.text_config import TEXT_KEYS
-from rope_viz.texts.sentences import join_items
+from rope_viz.texts.texts import join_items
 
 XDROPE_AXES = ("position", "width", "height", "image")
 CLASS_ENDINGS = ("thinkertextrotaryembedding", "textrotaryembedding", "rotaryembedding", "text", "model")
@@ -89,7 +89,7 @@ def read_text(kind: str, config: Mapping[str, Any]) -> AxesSpec:
     layer_type = config.get("layer_type")
     if layer_type is not None and (not isinstance(layer_type, str) or layer_type not in layers):
         raise ValueError(
-            TEXTS("value.one_of", name="layer_type", options=join_items(layers, "comma"), got=short_repr(layer_type))
+            TEXTS("value.one_of", name="layer_type", options=join_items([*layers]), got=short_repr(layer_type))
         )
     layer = next((name for name in (layer_type, "", "full_attention") if name in layers), next(iter(layers)))
     return round_to_float32(layers[layer])
