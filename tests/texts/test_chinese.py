@@ -6,7 +6,8 @@ import tomllib
 from rope_viz.texts.languages import FOLDER, list_texts, read_file
 from tests.offenders import for_each
 
-PAGES = [page for page in list_texts("zh") if page != "numbers"]  # Chinese counts in ten thousands
+# Fonts and the words of numbers are those of the language.
+PAGES = sorted({*list_texts("zh")} & {*list_texts("en")} - {"language", "numbers"})
 TERMS = {
     english: [chinese] if isinstance(chinese, str) else chinese
     for english, chinese in tomllib.loads((FOLDER / "glossary.zh.toml").read_text(encoding="utf-8")).items()
@@ -22,11 +23,11 @@ OTHER_SENSES = {
     "pair": {
         *("attention.costs_title", "attention.linear.same", "attention.costs.growth", "attention.costs.measured"),
         *("decay.packing.title", "decay.packing.sentence", "decay.packing.negative", "decay.packing.legend"),
-        "attention.costs.pairs",
-        "findings.draft.vocabularies_refused",
+        *("attention.costs.pairs", "findings.draft.vocabularies_refused", "pictures.attention.costs"),
+        *("pictures.decay.distances", "pictures.heads.distance"),
         *("gallery.names.attention.costs", "heads.whole.exact", "heads.whole.rebuilt_legend", "recall.bands.none"),
     },
-    "band": {"decay.legends.mean", "decay.legends.own", "decay.legends.random"},
+    "band": {"decay.legends.mean", "decay.legends.own", "decay.legends.random", "pictures.recall.lengths"},
     "query": {"app.server.too_long", "app.server.repeated"},
     "clock": {"learn.scene2.picture.source", "learn.scene4.title"},
     "factor": {"model/runtimes.table", "findings.no-rotation.class", "findings.no-rotation.published"},
@@ -34,8 +35,11 @@ OTHER_SENSES = {
     "kernel": {"frequencies.explain.text", "learn.scene3.maths.text"},
     "runtime": {"axes.choices.no_runtime"},
 }
-# English that a Chinese text quotes.
-QUOTED = ("The pass key of Paris is", "int' object is not iterable")
+# English that a Chinese text quotes: a sentence, an error, titles of papers.
+QUOTED = {
+    *("The pass key of Paris is", "int' object is not iterable"),
+    *("Frequency Bands in RoPE", "Does RoPE Prevent or Degrade Retrieval Heads"),
+}
 
 
 def match_term(term):
