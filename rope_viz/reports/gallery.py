@@ -40,7 +40,7 @@ class Card:
             "page": self.page,
             "query": self.query,
             "title": self.title,
-            "about": self.picture.about.rstrip("."),
+            "about": self.picture.about.rstrip(".。"),
             "thumbnail": write_thumbnail(self.picture),
         }
 

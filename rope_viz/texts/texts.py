@@ -55,15 +55,16 @@ class Texts:
 
     def __init__(self, page: str) -> None:
         """Take the name of a text file. Raise `FileNotFoundError` if English has no such page."""
+        # The file is read at the first call: a command that needs none of its texts starts sooner.
         self.page = page
-        read_entries(page, ENGLISH)
+        find_file(page, ENGLISH)
 
     @property
     def entries(self) -> Mapping[str, str]:
         """Return the entries by key, as they are."""
         return read_entries(self.page, current_language())
 
-    def __call__(self, key: str, **values: Any) -> Sentence:
+    def __call__(self, key: str, /, **values: Any) -> Sentence:
         """Return an entry with its placeholders filled in. Raise `KeyError` for an unknown entry or a missing value.
 
         `{at:tokens}`, `{at:wavelength}`, `{at:number}`, `{at:brief}`, `{at:percent}` and `{at:share}` use the formats
@@ -198,10 +199,23 @@ _FORMATTER = _Formatter()
 TEXTS, LANGUAGE = Texts("lists"), Texts("language")
 
 
-def join_list(items: Sequence[str]) -> Sentence:
-    """Return "a, b and c" with the values and entries of all items; empty for no items."""
+def join_items(items: Sequence[str]) -> str:
+    """Return "a, b, c" as the language lists names."""
+    return TEXTS.entries["comma"].join(items)
+
+
+def join_clauses(clauses: Sequence[str]) -> str:
+    """Return "a; b; c" as the language separates clauses."""
+    return TEXTS.entries["clauses"].join(clauses)
+
+
+def join_list(items: Sequence[str], end: str = "end", more: str = "more") -> Sentence:
+    """Return "a, b and c", or with the end "or" "a, b or c", with the values and entries of all items.
+
+    With "end" as `more`: "a and b and c". Empty for no items.
+    """
     joined = ""
     for index, item in enumerate(items):
         is_last = index == len(items) - 1
-        joined = TEXTS("end" if is_last else "more", items=joined, item=item) if index else item
+        joined = TEXTS(end if is_last else more, items=joined, item=item) if index else item
     return joined if isinstance(joined, Sentence) else Sentence(joined)

@@ -177,7 +177,7 @@ def show(picture: Picture) -> None:
 
 def legend(sentence: str) -> None:
     """Show one line that explains the marks of a picture."""
-    marked = glossary.linked_html(html.escape(sentence), terms=glossary.WORDS)
+    marked = glossary.linked_html(html.escape(sentence), terms=glossary.SLUG)
     st.html(f'<p class="rv-legend">{marked}</p>')
 
 
@@ -189,7 +189,7 @@ def next_page_link(name: str, label: str) -> None:
 def words() -> None:
     """Show the whole glossary, at the end of a page."""
     with st.expander(TEXTS("glossary"), key="words"):
-        st.markdown("\n".join(f"- **{term}**: {sentence}" for term, sentence in glossary.WORDS.items()))
+        st.markdown("\n".join(f"- **{term}**: {sentence}" for term, sentence in glossary.meanings().items()))
 
 
 def mobile_knobs(*names: str) -> None:

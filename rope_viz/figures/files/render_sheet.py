@@ -19,7 +19,7 @@ from rope_viz.figures.files.axes import Axis
 from rope_viz.figures.files.canvas import LEADING, Canvas, apply_settings
 from rope_viz.figures.files.label_placement import Places
 from rope_viz.figures.files.layout import BIGGER, PAD, TICK, Panel, SheetLayout, start_plan, wrap_text
-from rope_viz.figures.files.style import Style
+from rope_viz.figures.files.style import ERRORS, Style
 from rope_viz.figures.files.traces import SYMBOLS, dash_lengths, line_scale
 from rope_viz.texts import Texts, current_language
 from rope_viz.texts.languages import ENGLISH
@@ -209,8 +209,8 @@ def find_families(style: Style, shown: str = "") -> tuple[str, ...]:
     if lacks:
         lacks &= set(words)
         missing = "".join(sorted(lacks, key=words.index))
-        which = f"the sign {missing}" if len(lacks) == 1 else f"the signs {short_repr(missing)}"
-        raise ValueError(f"no font of this machine has {which} of a title or label: install one, or take html")
+        shown = missing if len(lacks) == 1 else short_repr(missing)
+        raise ValueError(ERRORS("no_glyph", count=len(lacks), signs=shown))
     return (*own, *more)
 
 

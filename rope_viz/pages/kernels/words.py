@@ -8,6 +8,7 @@ from rope_viz.kernels.measurement_process import MeasurementReport
 from rope_viz.pages.kernels import card_figures, figures
 from rope_viz.pages.kernels.figures import TEXTS
 from rope_viz.texts import Sentence, join
+from rope_viz.texts.texts import join_items
 
 
 def describe_errors(spec: RopeSpec, *, quick: bool = False) -> Sentence:
@@ -52,7 +53,7 @@ def describe_speed(report: MeasurementReport) -> Sentence:
 def describe_workload(report: MeasurementReport) -> Sentence:
     """Describe the measured workload and the machine."""
     load, machine = report.workload, report.machine
-    pairing = figures.PAIRING_NAMES[load["pairing"]].lower()
+    pairing = TEXTS(f"pairing_words.{load['pairing']}")
     shape = {name: load[name] for name in ("dtype", "tokens", "heads", "head_dim")}
     workload = TEXTS("speeds.workload", pairing=pairing, torch=machine["torch"], **shape)
     if machine["gpu"]:
@@ -81,7 +82,7 @@ def list_missing(card: CardMeasurement) -> Sentence:
 
 def list_left_out(report: MeasurementReport) -> Sentence:
     """List the ways that did not run, with reasons; empty if all ran."""
-    reasons = ", ".join(f"{name} ({why})" for name, why in report.left_out.items())
+    reasons = join_items([TEXTS("speeds.reason", name=name, why=why) for name, why in report.left_out.items()])
     return TEXTS("speeds.left_out", reasons=reasons) if reasons else Sentence()
 
 
