@@ -31,8 +31,6 @@ from rope_viz.storage.decode_json import read_own
 
 How: TypeAlias = Literal["executed", "by rule", "not known"]
 
-# Where the general rules of a runtime were read.
-RULES_READ = read_own(__file__, "rules_read.json")
 EXECUTED_ON: str = read_own(__file__, "executed_on.json")["date"]
 """The day on which releases were last run."""
 # Runtimes whose functions take any architecture: what was read of them holds where the model itself is known.
@@ -74,7 +72,7 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
         # It has no configuration classes that fill a scaling in.
         scaling = "default"
     if runtime == "mlx-lm" and find_format(fields.config) == mistral_params.FORMAT:
-        return Known("by rule", RULES_READ[runtime])
+        return Known("by rule", TEXTS(f"rules_read.{runtime}"))
     ran = record.executed.get(at, {})
     if runtime == "mlx-lm" and ran and not fields.wrappers and not has_type(runtime, release, kind):
         return Known(
@@ -99,7 +97,7 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
         for golden in twin.executed.get(at, {}):
             values = {"kind": kind, "file": file, "at": at, "other": twin.model_type, "golden": golden}
             return Known("by rule", TEXTS("provenance.other", **values))
-    where = RULES_READ[runtime]
+    where = TEXTS(f"rules_read.{runtime}")
     if runtime == "tensorrt-llm":
         tried = record.runtime(runtime).get("tried")
         return Known("by rule", where) if tried else Known("not known", TEXTS("provenance.untested", kind=kind, at=at))
@@ -123,21 +121,19 @@ def find_minor_provenance(release: str, fields: Fields, scaling: str) -> Known:
     record, kind, at = fields.architecture, fields.kind, f"transformers {release}"
     outer = next(iter(fields.wrappers), "") or kind
     if record.remote_code:
-        return Known("by rule", TEXTS("provenance.absent", kind=record.source))
+        return Known("by rule", TEXTS("provenance.own_code", source=record.source))
     if has_type("transformers", release, outer) is False:
-        return Known(
-            "by rule", TEXTS("provenance.not_built", outer=outer, transformers=describe_list("transformers", release))
-        )
+        return Known("by rule", TEXTS("provenance.absent", kind=outer, list=describe_list("transformers", release)))
     facts = record.runtime("transformers 5")
     if is_between(release, facts.get("not_built")):
-        return Known("not known", TEXTS("provenance.unclear", golden=kind, at=at))
+        return Known("not known", TEXTS("provenance.not_built", kind=kind, at=at))
     if any(
         is_between(release, span) and asks_for(key, fields, scaling) for key, span in facts.get("unclear", {}).items()
     ):
-        return Known("not known", TEXTS("provenance.unexecuted_type", minor_golden=MINOR_GOLDEN, at=at))
+        return Known("not known", TEXTS("provenance.unclear", golden=MINOR_GOLDEN, at=at))
     ran = record.executed.get("transformers 5", {}).get(MINOR_GOLDEN)
     if ran is None:
-        return Known("not known", f"{kind} was not executed in {at}")
+        return Known("not known", TEXTS("provenance.unexecuted_type", kind=kind, at=at))
     if scaling in ran:
         return Known("executed", TEXTS("provenance.executed", golden=MINOR_GOLDEN, kind=kind, at=at, scaling=scaling))
     return Known("by rule", TEXTS("provenance.own_rules", golden=MINOR_GOLDEN, kind=kind, at=at, scaling=scaling))
