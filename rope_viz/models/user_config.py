@@ -166,8 +166,3 @@ def is_rope_dict(part: Any) -> bool:
 def is_layered(part: Any) -> bool:
     """Return whether this is rope_parameters nested by layer type."""
     return isinstance(part, dict) and bool(part) and all(is_rope_dict(item) for item in part.values())
-
-
-def join_words(items: list[str]) -> str:
-    """Return items in a sentence: "a, b and c"."""
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

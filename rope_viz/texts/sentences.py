@@ -37,9 +37,9 @@ def describe_error(error: BaseException) -> str:
     return message if isinstance(message, Sentence) else str(error)
 
 
-def is_made_from(text: str, entry: str) -> bool:
-    """Return whether a text was made from this entry of a text file."""
-    return isinstance(text, Sentence) and entry in text.entries
+def is_made_from(text: str, *entries: str) -> bool:
+    """Return whether a text was made from one of these entries of a text file."""
+    return isinstance(text, Sentence) and not set(entries).isdisjoint(text.entries)
 
 
 def _with_text(text: str, changed: str) -> Sentence:

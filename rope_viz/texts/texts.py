@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import string
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -82,7 +83,9 @@ class Texts:
                 merged |= value.values
                 made_from += value.entries
         try:
-            text = _FORMATTER.vformat(entries[form], (), values)
+            entry = entries[form]
+            # Python's own formatting takes a tenth of the time.
+            text = _FORMATTER.vformat(entry, (), values) if _uses_formats(entry) else entry.format(**values)
         except KeyError as error:
             raise KeyError(f"'{form}' of the texts {self.page} needs a value for {error}") from None
         return Sentence(text, merged, tuple(made_from), (language, self.page, key, values))
@@ -196,6 +199,13 @@ class _Formatter(string.Formatter):
 
 
 _FORMATTER = _Formatter()
+
+
+@functools.cache
+def _uses_formats(entry: str) -> bool:
+    return any(spec in FORMATS for _, _, spec, _ in string.Formatter().parse(entry))
+
+
 TEXTS, LANGUAGE = Texts("lists"), Texts("language")
 
 

@@ -146,12 +146,12 @@ def no_rotation(view: View) -> Iterator[Finding]:
             yield Finding("", "warning", dotted_path(view.config, "mrope_section"), message)
 
 
-def describe_shear(key: str, spec: AxesSpec, **values: str) -> Sentence:
+def describe_shear(key: str, spec: AxesSpec, **more: str) -> Sentence:
     """Return a sentence about how far a table is from a rotation over an image of 32 × 32 tokens."""
     rows, columns = np.divmod(np.arange(SIDE * SIDE), SIDE)
     values = [rows if axis in ROWS else columns if axis in COLUMNS else 0 * rows for axis in spec.axes]
     low, high = spec.stretch(np.stack(values, axis=1))
-    return TEXTS(key, side=SIDE, low=low.min(), high=high.max(), **values)
+    return TEXTS(key, side=SIDE, low=low.min(), high=high.max(), **more)
 
 
 def check_axes(config: Mapping[str, Any]) -> list[Finding] | None:

@@ -18,6 +18,15 @@ from rope_viz.texts import join
 from rope_viz.texts.sentences import is_made_from
 from rope_viz.texts.texts import join_list
 
+NULL_KEYS = (
+    "transformers.null_head",
+    *(
+        f"transformers_validation.{name}"
+        for name in ("null_leave", "null_leave_out", "sliding_window_null", "sliding_window_pattern_null")
+    ),
+)
+"""Texts of runtimes about a key that is null."""
+
 
 def trained_length(view: View) -> Iterator[Finding]:
     """A length that the model was not trained for; only for models of the list, recognised by their numbers.
@@ -273,7 +282,7 @@ def null_head_dim(view: View) -> Iterator[Finding]:
     """
     for site in view.sites:
         result = emulate(view.model, runtime="transformers", layer_type=site.layer or None)
-        if not result.supported and is_made_from(result.reason, "transformers.null_head"):
+        if not result.supported and is_made_from(result.reason, *NULL_KEYS):
             text = TEXTS("null-head-dim.message", kind=site.kind)
             repaired = view.changed(view.model.path, head_dim=derive_head_dim(view))
             yield Finding("", "error", view.place("head_dim"), text, None, repaired)
