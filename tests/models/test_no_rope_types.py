@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from rope_viz.models import TEXTS
 from rope_viz.models.architecture import all_architectures, find_architecture
 from rope_viz.models.layer_patterns import describe_rotated_shares, describe_rotating_layers, find_rotating_layers
 from rope_viz.models.model_config import ModelConfig, from_config
-from rope_viz.models.no_rope_types import NoRope, reasons, table
+from rope_viz.models.no_rope_types import NoRope, reasons
 from tests.configs import llama
 from tests.offenders import for_each
 
