@@ -153,7 +153,7 @@ class MethodLabel:
     def __get__(self, instance: object, owner: type[Scaling]) -> str:
         if not isinstance(owner.name, str):
             raise AttributeError("label")  # while the dataclass is made
-        return TEXTS(f"methods.{owner.name}")
+        return TEXTS.entries[f"methods.{owner.name}"]
 
 
 class ShortLabel:
@@ -163,7 +163,7 @@ class ShortLabel:
         if not isinstance(owner.name, str):
             raise AttributeError("short_label")
         key = f"short.{owner.name}"
-        return TEXTS(key) if key in TEXTS.entries else re.split(r" \(|（", owner.label)[0]
+        return TEXTS.entries.get(key) or re.split(r" \(|（", owner.label)[0]
 
 
 @dataclass(frozen=True)

@@ -90,15 +90,15 @@ class Texts:
             raise KeyError(f"'{form}' of the texts {self.page} needs a value for {error}") from None
         return Sentence(text, merged, tuple(made_from), (language, self.page, key, values))
 
-    def group(self, name: str, only: Collection[str] | None = None) -> Group:
+    def group(self, name: str, only: Collection[str] | None = None) -> TextGroup:
         """Return the entries below `name` as they are, such as the labels of a choice's options.
 
         `only` are those to have, in their order.
         """
-        return Group(self.page, name, only)
+        return TextGroup(self.page, name, only)
 
 
-class Group(Mapping[str, str]):
+class TextGroup(Mapping[str, str]):
     """The entries below a name, in the language that is current when they are read."""
 
     def __init__(self, page: str, name: str, only: Collection[str] | None = None) -> None:
@@ -156,7 +156,7 @@ class TranslatedOptions(Translated):
         if instance is None:
             raise AttributeError(self._name)
         options = instance.__dict__[self._name]
-        return options if isinstance(options, Group) else {name: translate(each) for name, each in options.items()}
+        return options if isinstance(options, TextGroup) else {name: translate(each) for name, each in options.items()}
 
     def __set__(self, instance: object, value: Any) -> None:
         instance.__dict__[self._name] = value
