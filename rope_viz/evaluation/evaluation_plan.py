@@ -19,6 +19,12 @@ from rope_viz.tiny_lm.recall import interval
 VERSION = 1
 LARGEST = 16 << 20  # bytes
 MOST = 100_000  # answers
+LIMITS: dict[str, dict[str, Any]] = {
+    "length": {"least": 1, "most": 1e9, "integer": True},
+    "depth": {"least": 0.0, "most": 1.0},
+    "repeat": {"least": 0, "most": 1e6, "integer": True},
+}
+"""The numbers of an answer and their bounds."""
 MOST_DISTINCT = {"methods": 50, "lengths": 1000, "depths": 10_001}
 """{property of an evaluation: the most values}; a figure has a line per method and a cell per length and depth."""
 Cell: TypeAlias = tuple[str, int, float, int]
@@ -153,13 +159,16 @@ def describe_shard(shard: tuple[int, int]) -> str:
 
 def checked(entry: Any, number: int) -> AnswerRow:
     """Read one answer, or raise `ValueError` with its number."""
-    label = TEXTS("file.answer", number=number)
     if not isinstance(entry, dict) or not isinstance(entry.get("method"), str) or not entry["method"]:
-        raise ValueError(TEXTS("file.method", label=label))
-    require_number(entry.get("length"), TEXTS("file.length", label=label), least=1, most=1e9, integer=True)
-    require_number(entry.get("depth"), TEXTS("file.depth", label=label), least=0.0, most=1.0)
-    require_number(entry.get("repeat"), TEXTS("file.repeat", label=label), least=0, most=1e6, integer=True)
+        raise ValueError(TEXTS("file.method", label=TEXTS("file.answer", number=number)))
+    for key, limits in LIMITS.items():
+        try:
+            require_number(entry.get(key), key, **limits)
+        except ValueError:
+            # Only a wrong number needs a name: there may be many answers.
+            require_number(entry.get(key), TEXTS(f"file.{key}", label=TEXTS("file.answer", number=number)), **limits)
     if entry.get("right") not in (True, False, None):
+        label = TEXTS("file.answer", number=number)
         raise ValueError(TEXTS("file.right", label=label, got=short_repr(entry.get("right"))))
     tokens = entry.get("tokens")
     return AnswerRow(
