@@ -7,6 +7,7 @@ import html
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -19,6 +20,7 @@ from rope_viz.figures.files.apply_style import apply_style, css
 from rope_viz.figures.files.colours import grey_pair
 from rope_viz.figures.files.html_json import to_meta_elements
 from rope_viz.figures.files.redraw_json import columns_to_json
+from rope_viz.figures.files.render_sheet import MissingFontError
 from rope_viz.models import spec_url
 from rope_viz.picture import ROUTE, write_address
 from rope_viz.picture.outputs import Clocks, Figure, Kind, Table
@@ -27,6 +29,7 @@ from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.picture.public_address import read_public_address
 from rope_viz.picture.wire_format import cells, columns, markdown_to_html, packed, strip_markup
 from rope_viz.texts import Texts, use_language
+from rope_viz.texts.languages import ENGLISH
 from rope_viz.texts.texts import language_code
 
 HELD = ("config", "choices")
@@ -95,7 +98,12 @@ def render(picture: Picture, request: PictureRequest, form: str, look: Style | N
             return packed(picture, request, drawn)
         look = look or Style()
         facts = meta(picture, request, drawn, look)
-        return to_file(drawn, form, look, facts | own_inputs(picture, request) if form == "json" else facts)
+        try:
+            return to_file(drawn, form, look, facts | own_inputs(picture, request) if form == "json" else facts)
+        except MissingFontError as error:
+            mark = " · ".join(filter(None, (look.mark, str(error))))
+    # In English, with a line that names the font to install.
+    return render(picture, replace(request, language=ENGLISH), form, replace(look, mark=mark))
 
 
 def to_file(drawn: Kind, form: str, look: Style, facts: Mapping[str, Any]) -> bytes:

@@ -16,6 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from rope_viz.embedding.spec import MAX_LENGTH, FloatArray, RopeSpec, freeze, require_number
 from rope_viz.studies.rotation import largest_entry, position_angles, rotate
 from rope_viz.studies.vectors import draw_normals
+from rope_viz.texts import Texts
+
+TEXTS = Texts("studies")
 
 DEFAULT_SENTENCE = "Jane went to the movie theater and then Jane went back home"
 MAX_WORDS = 64
@@ -40,9 +43,9 @@ def split_words(sentence: str) -> tuple[str, ...]:
     """Return the words as typed. Raises `ValueError` for no word, or more than 64."""
     words = tuple(sentence.split())
     if not words:
-        raise ValueError("the sentence must have at least one word")
+        raise ValueError(TEXTS("sentence.empty"))
     if len(words) > MAX_WORDS:
-        raise ValueError(f"the sentence must have at most {MAX_WORDS} words, got {len(words)}")
+        raise ValueError(TEXTS("sentence.long", most=MAX_WORDS, count=len(words)))
     return words
 
 

@@ -19,7 +19,7 @@ function loadPlotly() {
     const preloaded = document.querySelector(`script[src="${SOURCE}"]`); // web/inline/preload.js
     const script = preloaded ?? Object.assign(document.createElement("script"), { src: SOURCE });
     script.addEventListener("load", () => resolve(window.Plotly));
-    script.addEventListener("error", () => (script.remove(), (plotly = null), reject(new Error("plotly.js did not load"))));
+    script.addEventListener("error", () => (script.remove(), (plotly = null), reject(new Error(text("picture.no_plotly")))));
     if (!preloaded) document.head.append(script);
   })));
 }

@@ -83,7 +83,7 @@ def add_pseudo_language():
 
     with (
         mock.patch.object(languages, "read_file", read_bracketed),
-        mock.patch.object(languages, "list_languages", lambda: (*listed, LANGUAGE)),
+        mock.patch.object(languages, "list_languages", return_value=(*listed, LANGUAGE)),
     ):
         yield
 

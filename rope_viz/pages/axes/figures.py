@@ -21,7 +21,7 @@ from rope_viz.texts.texts import join_items
 
 TEXTS = Texts("axes")
 REACH = Knob(TEXTS("choices.reach"), 8, 100_000, TEXTS("choices.reach_help"), log=True, integer=True)
-SHADES = TEXTS.group("shades")
+SHADES, WORDS = TEXTS.group("shades"), TEXTS.group("axis_words")
 HEIGHT = 480
 GAP = 0.13
 HEAD = 0.42  # height of a scene's heading, in lanes
@@ -40,7 +40,7 @@ class AxisStyle:
     @property
     def word(self) -> str:
         """Return the name of the axis as a label."""
-        return TEXTS.group("axis_words").get(self.name, self.name)
+        return WORDS.get(self.name, self.name)
 
     @property
     def label(self) -> str:

@@ -200,7 +200,7 @@ def _beyond() -> tuple[dict[str, Any], dict[str, Any]]:
     }
     unfinished = int(np.count_nonzero(spec.context * rates < spectrum.TAU))
     values = {"name": catalog()[SMOL].name, "trained": f"{spec.context:,}", "unfinished": unfinished}
-    values |= {key: measured[key] for key in ("source", "text", "weights", "factor")}
+    values |= {key: measured[key] for key in ("source", "texts", "tokens", "factor")}
     return numbers, values | {"novel": "Northanger Abbey"}
 
 

@@ -26,7 +26,7 @@ SCRIPTS = {path.name: path for path in [*sorted(OWN, key=lambda path: path.name)
 # plotly.js is one function passed as an argument. Browsers parse such a function lazily, so its four megabytes would be
 # parsed twice; one in parentheses is parsed once, while it loads.
 ARGUMENT = (b"self : this, () => {\n", b"\n}));")
-BROWSER_GROUPS = ("picture", "share", "knob", "banner", "present")
+BROWSER_GROUPS = ("picture", "share", "knob", "banner", "present", "verdicts")
 FILL_IN = b"export const text = (key, values = {}) => TEXTS[key].replace(/\\{(\\w+)\\}/g, (_, name) => values[name]);\n"
 IMPORT = re.compile(r"""^import [^;]*?"\./([\w.]+)";""", re.MULTILINE)
 IN_PARENTHESES = (b"self : this, (() => {\n", b"\n})));")

@@ -25,6 +25,7 @@ from rope_viz.runtimes.asked_engines import describe_asked
 from rope_viz.runtimes.axes import AxesAnswer
 from rope_viz.runtimes.compare import describe_temperature
 from rope_viz.runtimes.releases import RELEASES
+from rope_viz.runtimes.verdict_counts import find_state
 from rope_viz.texts import Texts, join
 from rope_viz.texts.texts import join_clauses, join_items
 
@@ -149,7 +150,7 @@ def model_list(*, everything: bool = False) -> list[dict[str, str]]:
     rows = []
     for name, answers in runtime_matrix.compare_catalog():
         if everything or find_largest_ratio(answers.rows) > 1.0:
-            cells = {row.name: compact(row.verdict) for row in answers.rows}
+            cells = {row.name: compact(row) for row in answers.rows}
             rows.append({TABLE("columns.model"): name, **{key: cells[key] for key in sorted(cells, key=order)}})
     # Drop columns without a difference, such as the reference's.
     silent = [key for key in rows[0] if all(row[key] == "·" for row in rows)]
@@ -206,12 +207,14 @@ def methods(asked: RuntimeCase, target: int) -> dict[str, str]:
     return {name: LABELS[name] for name in names if name != "none" and extend.fits(asked.spec, name, target)}
 
 
-def compact(verdict: str) -> str:
+def compact(row: RuntimeAnswer) -> str:
     """Shorten a verdict for a narrow cell: · agrees, ∘ agrees by rule, ? unknown."""
-    signs = {"agrees": "·", "agrees (by rule)": "∘", "not known": "?"}
-    return signs.get(
-        verdict, verdict.replace(" at pair ", " · ").replace("cos and sin", "cos").replace("(by rule)", "∘")
-    )
+    state = find_state(row.comparison)
+    if state == "not known":
+        return "?"
+    if state == "agrees":
+        return "·" if row.comparison.how == "executed" else "∘"
+    return row.verdict.replace(" at pair ", " · ").replace("cos and sin", "cos").replace("(by rule)", "∘")
 
 
 def order(name: str) -> int:
