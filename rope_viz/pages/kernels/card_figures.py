@@ -37,6 +37,11 @@ def find_time(case: CardCase, way: str) -> Any:
     return case.ways[names[0]] if names else None
 
 
+def has_waited(card: CardMeasurement) -> bool:
+    """Return whether the measured version waited for the host where it had a table."""
+    return any("waited" in name for case in card.cases for name in case.ways)
+
+
 def list_ways(card: CardMeasurement) -> list[str]:
     """Return the ways that ran on the card in any case."""
     return [way for way in LOOKS if any(find_time(case, way) for case in card.cases)]
@@ -62,7 +67,7 @@ def shares(card: CardMeasurement) -> go.Figure:
         colour, symbol, sign = LOOKS[way]
         found = [(rows[name_case(case)], case, find_time(case, way)) for case in card.cases]
         found = [item for item in found if item[2]]
-        label = TEXTS("cards.table_way") if way == "rope_viz, table" else way
+        label = TEXTS("cards.table_way") if way == "rope_viz, table" and has_waited(card) else way
         traces.append(
             {
                 "type": "scatter",

@@ -8,7 +8,7 @@ from rope_viz.kernels.measurement_process import MeasurementReport
 from rope_viz.pages.kernels import card_figures, figures
 from rope_viz.pages.kernels.figures import TEXTS
 from rope_viz.texts import Sentence, join
-from rope_viz.texts.texts import join_items
+from rope_viz.texts.texts import join_clauses, join_items
 
 
 def describe_errors(spec: RopeSpec, *, quick: bool = False) -> Sentence:
@@ -70,14 +70,15 @@ def describe_card(card: CardMeasurement) -> Sentence:
     shape = {"batch": case.q[0], "tokens": case.q[1], "q_heads": heads[0], "k_heads": heads[1], "head_dim": case.q[3]}
     return join(
         TEXTS("cards.rate", of_copy=ours.share_of_copy, device=card.device, dtype=case.dtype, **shape),
-        TEXTS("cards.table"),
+        TEXTS("cards.table") if card_figures.has_waited(card) else "",
         TEXTS("cards.versions", commit=card.commit, torch=card.torch, triton=card.triton, rounds=card.rounds),
     )
 
 
 def list_missing(card: CardMeasurement) -> Sentence:
     """List what was not measured."""
-    return TEXTS("cards.missing", missing="; ".join(card.not_measured))
+    phrases = TEXTS.group("cards.not_measured")
+    return TEXTS("cards.missing", missing=join_clauses([phrases.get(name, name) for name in card.not_measured]))
 
 
 def list_left_out(report: MeasurementReport) -> Sentence:
