@@ -1,4 +1,4 @@
-"""Checkpoints of tiny_lm in this package: three seeds, and one of them along its fine-tunings. Loaded on demand."""
+"""Checkpoints of tiny_lm: three seeds, and one of them along its fine-tunings, which are not in the wheel. Loaded on demand."""
 
 from __future__ import annotations
 

@@ -112,13 +112,14 @@ export function makeCommand({ data: { picture } }, address, form) {
 
 function listShares(place) {
   const address = place.makeAddress("svg", {}, true), { picture } = place.data, name = picture.replace("/", "-");
-  const title = escapeHtml(place.message?.title ?? "");
+  const title = escapeHtml(place.message?.title ?? ""), shown = JSON.stringify(picture + new URL(address).search);
   const all = {
     page: location.href,
     picture: address,
     embed: `<img src="${address.replaceAll("&", "&amp;")}" alt="${title}">`,
     command: makeCommand(place, address, "svg"),
-    python: `from rope_viz.reports.draw import figure\n\nwith open("${name}.svg", "wb") as file:\n    file.write(figure(${JSON.stringify(picture + new URL(address).search)}))\n`,
+    python: `from rope_viz.reports.draw import figure\n\nwith open("${name}.svg", "wb") as file:\n    file.write(figure(${shown}))\n`,
+    notebook: `%pip install --quiet 'rope-viz[widget]'\n\nfrom rope_viz.widgets import show\n\nshow(${shown})\n`,
   };
   return Object.entries(all).map(([each, content]) => ({ name: each, label: text(`share.${each}`), help: text(`share.${each}_help`), act: () => copyAndReport(content) }));
 }
