@@ -6,9 +6,9 @@ scenes of Learn while dragged.
 
 Needs the dev requirements and Chromium. Each picture is alone on a bare page of its own server, and all are measured in
 turn in one run: the canvas of RoPE Viz, the same clocks as a page that the widget saves, and `st.plotly_chart` with 128
-frames (rings as one trace, hands as another, no redraw, duration 0). A frame counts only if the picture changed: for the canvas by its paint counter, checked by pixels,
-for Plotly by the drawn path. A dragged word, ruler or slider follows one mouse move per frame of the browser. Prints
-Markdown tables.
+frames (rings as one trace, hands as another, no redraw, duration 0). A frame counts only if the picture changed: for
+the canvas by its paint counter, checked by pixels, for Plotly by the drawn path. A dragged word, ruler or slider
+follows one mouse move per frame of the browser. Prints Markdown tables.
 """
 
 from __future__ import annotations

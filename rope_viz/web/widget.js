@@ -22,21 +22,27 @@ const readMessage = (held) => (typeof held === "string" ? unpack(decode(held)) :
 
 // --- Colours: the page's own ground, and on it the colours for light or dark pages
 
-// Find the colour behind an element: that of the nearest parent which has one.
-function findGround(node) {
-  const probe = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true });
-  for (let at = node; at; at = at.parentElement ?? at.getRootNode().host) {
-    probe.clearRect(0, 0, 1, 1);
-    probe.fillStyle = getComputedStyle(at).backgroundColor;
-    probe.fillRect(0, 0, 1, 1);
-    const [red, green, blue, alpha] = probe.getImageData(0, 0, 1, 1).data;
-    if (alpha === 255) return `#${[red, green, blue].map((part) => part.toString(16).padStart(2, "0")).join("")}`;
-  }
-  return "#ffffff";
+// Read the colour of an element's ground as six digits, "" if it is not opaque.
+function readGround(node) {
+  const probe = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d");
+  probe.fillStyle = getComputedStyle(node).backgroundColor;
+  probe.fillRect(0, 0, 1, 1);
+  const [red, green, blue, alpha] = probe.getImageData(0, 0, 1, 1).data;
+  return alpha === 255 ? `#${[red, green, blue].map((part) => part.toString(16).padStart(2, "0")).join("")}` : "";
+}
+
+// Find the colour behind an element: that of the nearest parent which has one, else the browser's own.
+function findGround(root) {
+  for (let at = root.parentElement; at; at = at.parentElement ?? at.getRootNode().host) if (readGround(at)) return readGround(at);
+  const plain = root.appendChild(element("i"));
+  plain.style.background = "Canvas";
+  const found = readGround(plain);
+  plain.remove();
+  return found;
 }
 
 function copyColours({ root, model }) {
-  const ground = findGround(root.parentElement), { style } = root;
+  const ground = findGround(root), { style } = root;
   style.setProperty("--st-background-color", ground);
   const dark = isDark(root) ? 1 : 0;
   for (const [name, both] of Object.entries(model.get("_fixed").colours)) style.setProperty(`--st-${name}-color`, both[dark]);
@@ -116,12 +122,13 @@ function onAnswer(s) {
   clearTimeout(s.timer);
   s.isBusy = false;
   if (s.isWaiting) send(s);
+  else onSpec(s); // Python may have refused the embedding, or assigned another
 }
 
 function onPicture(s) {
   s.message = readMessage(s.model.get("_picture"));
-  // While a slider is held, a picture that the browser computes itself is ahead of the kernel's.
-  s.isMoved &&= s.isHeld;
+  // A picture that the browser computes itself is ahead of the kernel's until the last one has come.
+  s.isMoved = s.isHeld || s.isWaiting;
   onAnswer(s);
   if (!s.isMoved || !isLocal(s)) draw(s);
 }

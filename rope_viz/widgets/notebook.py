@@ -48,9 +48,7 @@ class PictureWidget(anywidget.AnyWidget):
     _needs_plotly = traitlets.Bool(False).tag(sync=True)
     _plotly = traitlets.Unicode().tag(sync=True)
 
-    def __init__(
-        self, spec: RopeSpec | None = None, *, request: PictureRequest | None = None, **choices: str
-    ) -> None:
+    def __init__(self, spec: RopeSpec | None = None, *, request: PictureRequest | None = None, **choices: str) -> None:
         """Show a spec, by default a plain one. `choices` are the picture's, as in the app's links: `show="score"`.
 
         `request` takes the place of both. Raise `ValueError` for an unknown choice or value.

@@ -39,7 +39,7 @@ HANDLES = {
     "clocks": f"figure play less scrub at both m n speed back loop video {TOOLS}",
     "patch": f"figure Row Column {TOOLS}",
     "learn": "step answer asks at video embed back next restart sheet save",
-    "hands": "query key ruler play one few all share embed record",
+    "hands": "query key ruler play one few all share embed notebook record",
     "sections": "border",
     "prompt": "kind 1 -1 remove tokens width height seconds rate Add-text Add-image Add-video Add-audio Prompt",
     "export": "preset width height dpi font font_size title theme grey legend xtitle ytitle "

@@ -33,7 +33,12 @@ def test_jupyterlab_moves_the_picture_and_the_spec(page, tmp_path):
     shutil.copy(NOTEBOOK, tmp_path / "widgets.ipynb")
     port = find_free_port()
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}", "--port-retries=0"]
-    command += ["--ServerApp.token=", f"--ServerApp.root_dir={tmp_path}", "--LabApp.news_url=", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+    command += [
+        "--ServerApp.token=",
+        f"--ServerApp.root_dir={tmp_path}",
+        "--LabApp.news_url=",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
+    ]
     with running_process(command, cwd=ROOT) as process:
         wait_for_answer(process, f"http://127.0.0.1:{port}/api")
         page.goto(f"http://127.0.0.1:{port}/lab/tree/widgets.ipynb?reset")
@@ -57,7 +62,16 @@ def test_jupyterlab_moves_the_picture_and_the_spec(page, tmp_path):
 def test_marimo_moves_the_picture_and_the_spec(page, tmp_path):
     (tmp_path / "note.py").write_text(MARIMO, encoding="utf-8")
     port = find_free_port()
-    command = [sys.executable, "-m", "marimo", "edit", "--headless", "--no-token", "--skip-update-check", f"--port={port}"]
+    command = [
+        sys.executable,
+        "-m",
+        "marimo",
+        "edit",
+        "--headless",
+        "--no-token",
+        "--skip-update-check",
+        f"--port={port}",
+    ]
     with running_process([*command, str(tmp_path / "note.py")], cwd=ROOT) as process:
         wait_for_answer(process, f"http://127.0.0.1:{port}/health")
         page.goto(f"http://127.0.0.1:{port}")
@@ -71,7 +85,7 @@ def test_marimo_moves_the_picture_and_the_spec(page, tmp_path):
         expect(page.locator("input[data-do=base]").locator("xpath=..").locator("output")).to_have_text("10000")
 
 
-MARIMO = '''
+MARIMO = """
 import marimo
 
 app = marimo.App()
@@ -104,4 +118,4 @@ def _(assign, clocks, read, rope_viz):
 
 if __name__ == "__main__":
     app.run()
-'''
+"""

@@ -58,7 +58,9 @@ def test_wheel_holds_the_whole_app_and_nothing_else(wheel):
     assert "rope_viz/models/catalog/llama-3.1-8b.json" in names
     assert "rope_viz/pages/scaling/texts.en.toml" in names
     assert "rope_viz/web/dials.js" in names
-    folders = {name.split("/")[3] for name in names if name.startswith("rope_viz/tiny_lm/checkpoints/") and name.count("/") > 3}
+    folders = {
+        name.split("/")[3] for name in names if name.startswith("rope_viz/tiny_lm/checkpoints/") and name.count("/") > 3
+    }
     assert folders == set(SEEDS)
     assert all(name.startswith(("rope_viz/", "rope_viz-")) for name in names)
     assert not [name for name in names if "__pycache__" in name or name.endswith(".png")]

@@ -9,7 +9,9 @@ from rope_viz.widgets.module import make_module, make_states
 from tests.offenders import for_each
 
 MODULE = make_module()
-PARTS = dict(re.findall(r"^const \$(\w+) = \(\(\) => \{\n(.*?)^return \{.*\};\n\}\)\(\);\n", MODULE, re.MULTILINE | re.DOTALL))
+PARTS = dict(
+    re.findall(r"^const \$(\w+) = \(\(\) => \{\n(.*?)^return \{.*\};\n\}\)\(\);\n", MODULE, re.MULTILINE | re.DOTALL)
+)
 MADE = {"texts": made.texts, "states": make_states}
 
 

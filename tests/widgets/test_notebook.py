@@ -112,8 +112,8 @@ def test_plotly_is_sent_when_the_page_has_none():
 def make_cell(address):
     """Return the cell that Share → Copy notebook cell copies, from the script's own template."""
     script = (ROOT / "rope_viz" / "web" / "tools.js").read_text(encoding="utf-8")
-    template = re.search(r"notebook: `(.*)`,$", script, re.MULTILINE)[1]
-    return template.replace("${shown}", json.dumps(address)).replace("\\n", "\n")
+    template = re.search(r"^export const makeCell = .* => `(.*)`;$", script, re.MULTILINE)[1]
+    return template.replace("${quoteName(place, address)}", json.dumps(address)).replace("\\n", "\n")
 
 
 def run_cell(cell):

@@ -6,10 +6,10 @@ import re
 import pytest
 
 from rope_viz import RopeSpec, model_specs
+from rope_viz.embedding.spec import Knob
 from rope_viz.widgets import Clocks, Frequencies, Scaling
 from rope_viz.widgets.saved_page import STEPS, list_values
 from rope_viz.widgets.state import list_sliders
-from rope_viz.embedding.spec import Knob
 
 
 def read_state(path):

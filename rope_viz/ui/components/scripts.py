@@ -8,7 +8,6 @@ import gzip
 import hashlib
 import re
 from pathlib import Path
-from typing import Any
 
 import plotly
 
