@@ -13,7 +13,7 @@ from playwright.sync_api import TimeoutError
 from tests.browser.conftest import IS_SETTLED, LIMIT
 
 FILES = "png svg pdf html csv json"
-SHARES = "page picture embed command python"
+SHARES = "page picture embed command python notebook"
 TOOLS = f"more download {FILES} customise share {SHARES} full screen present"
 
 # Entry of a figure's menu -> the button that opens the menu.

@@ -1,5 +1,6 @@
 """The example notebook in JupyterLab and in marimo: a drag moves picture and `spec`, an assigned `spec` moves both."""
 
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ pytestmark = pytest.mark.notebook
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "examples" / "widgets.ipynb"
+CLOCKS = ".rv-widget:has(.rv-clocks)"
 
 
 @pytest.fixture
@@ -24,39 +26,53 @@ def page(chromium):
     context.close()
 
 
-def read_frequencies(page, root):
-    """Return the frequencies that the clocks of a cell show."""
-    return page.locator(f"{root} .rv-clocks").first.evaluate("node => node.__clocks.data.first[10]")
+def read_frequency(page):
+    """Return the frequency that the clocks show of one pair."""
+    return page.locator(".rv-clocks").first.evaluate("node => node.__clocks.data.first[10]")
+
+
+def read_base(page):
+    """Return the base that the first slider shows, as the browser writes it."""
+    return page.locator(f"{CLOCKS} label", has=page.locator("input[data-do=base]")).locator("output")
 
 
 def test_jupyterlab_moves_the_picture_and_the_spec(page, tmp_path):
     shutil.copy(NOTEBOOK, tmp_path / "widgets.ipynb")
+    # Otherwise a cell that is out of view is not on the page.
+    settings = tmp_path / "settings" / "@jupyterlab" / "notebook-extension" / "tracker.jupyterlab-settings"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('{"windowingMode": "none"}', encoding="utf-8")
     port = find_free_port()
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}", "--port-retries=0"]
-    command += [
-        "--ServerApp.token=",
-        f"--ServerApp.root_dir={tmp_path}",
-        "--LabApp.news_url=",
-        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
-    ]
-    with running_process(command, cwd=ROOT) as process:
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--port={port}"]
+    command += ["--IdentityProvider.token=", f"--ServerApp.root_dir={tmp_path}"]
+    command += [f"--LabApp.user_settings_dir={tmp_path / 'settings'}", f"--LabApp.workspaces_dir={tmp_path / 'spaces'}"]
+    with running_process(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}) as process:
         wait_for_answer(process, f"http://127.0.0.1:{port}/api")
-        page.goto(f"http://127.0.0.1:{port}/lab/tree/widgets.ipynb?reset")
-        cell = page.locator(".jp-CodeCell")
-        expect(cell).to_have_count(5)
+        page.goto(f"http://127.0.0.1:{port}/lab/tree/widgets.ipynb")
+        cells = page.locator(".jp-CodeCell")
+        expect(cells).to_have_count(5)
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.get_by_text("Run All Cells", exact=True).click()
-        root = ".jp-CodeCell:nth-of-type(n) .rv-widget:has(.rv-clocks)"
-        page.wait_for_selector(f"{root} .rv-clocks[data-drawn]")
+        page.wait_for_selector(".rv-clocks[data-drawn]")
         page.wait_for_selector(".rv-chart[data-drawn]")
-        # The third code cell has assigned a spec.
-        expect(page.locator(f"{root} input[data-do=base]").locator("xpath=..").locator("output")).to_have_text("10000")
-        before = read_frequencies(page, root)
-        base = drag(page, root, "base", 0.8)
-        assert read_frequencies(page, root) != before
-        page.locator(".jp-CodeCell").nth(1).locator(".cm-content").click()
-        page.keyboard.press("Control+Enter")
-        expect(cell.nth(1).locator(".jp-OutputArea")).to_contain_text(f"base={float(base)}")
+        expect(read_base(page)).to_have_text("10000")  # a cell has assigned it
+        before = read_frequency(page)
+        base = float(drag(page, CLOCKS, "base", 0.8))
+        assert read_frequency(page) != before
+        run_cell(page, cells.nth(1))
+        expect(cells.nth(1).locator(".jp-OutputArea")).to_contain_text(f"{base:,.10g}")
+        run_cell(page, cells.nth(2))
+        expect(read_base(page)).to_have_text("10000")
+        assert read_frequency(page) == before
+        drawn = page.locator(".rv-chart").get_attribute("data-drawn")
+        drag(page, ".rv-widget:has(.rv-chart)", "scaling.factor", 0.9)
+        expect(page.locator(".rv-chart")).not_to_have_attribute("data-drawn", drawn)
+
+
+def run_cell(page, cell):
+    """Run one cell of JupyterLab."""
+    cell.locator(".cm-content").click()
+    page.keyboard.press("Control+Enter")
 
 
 def test_marimo_moves_the_picture_and_the_spec(page, tmp_path):
@@ -72,17 +88,19 @@ def test_marimo_moves_the_picture_and_the_spec(page, tmp_path):
         "--skip-update-check",
         f"--port={port}",
     ]
-    with running_process([*command, str(tmp_path / "note.py")], cwd=ROOT) as process:
+    with running_process(
+        [*command, str(tmp_path / "note.py")], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    ) as process:
         wait_for_answer(process, f"http://127.0.0.1:{port}/health")
         page.goto(f"http://127.0.0.1:{port}")
         page.wait_for_selector(".rv-clocks[data-drawn]")
-        before = read_frequencies(page, "")
-        base = drag(page, "", "base", 0.8)
-        assert read_frequencies(page, "") != before
+        before = read_frequency(page)
+        base = float(drag(page, CLOCKS, "base", 0.8))
+        assert read_frequency(page) != before
         page.get_by_role("button", name="read").click()
-        expect(page.get_by_text(f"base is {float(base)}")).to_be_visible()
+        expect(page.get_by_text(f"base is {base}")).to_be_visible()
         page.get_by_role("button", name="assign").click()
-        expect(page.locator("input[data-do=base]").locator("xpath=..").locator("output")).to_have_text("10000")
+        expect(read_base(page)).to_have_text("10000")
 
 
 MARIMO = """

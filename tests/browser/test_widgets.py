@@ -90,7 +90,7 @@ def test_a_plain_page_shows_clocks_and_hands_of_the_one_module(width, theme, cou
     assert ground.lower() == ("#e6e9ee" if theme == "dark" else "#1b1f24")
 
 
-def test_a_slider_moves_the_clocks_of_a_plain_page_to_the_exact_frequencies(course, open_page):
+def test_a_slider_of_a_plain_page_gives_exact_frequencies(course, open_page):
     page = open_page(course)
     page.wait_for_selector("#clocks .rv-clocks[data-drawn]")
     read = "document.querySelector('#clocks .rv-clocks').__clocks.data.first"
@@ -100,7 +100,7 @@ def test_a_slider_moves_the_clocks_of_a_plain_page_to_the_exact_frequencies(cour
     np.testing.assert_allclose(page.evaluate(read), RopeSpec(base=base).inv_freq(), rtol=1e-14)
 
 
-def test_hands_of_a_plain_page_show_the_pairs_that_python_chooses(course, open_page):
+def test_hands_of_a_plain_page_show_the_pairs_of_python(course, open_page):
     page = open_page(course)
     page.wait_for_selector("#hands .rv-hands[data-drawn]")
     for share in (0.2, 0.7):
