@@ -4,15 +4,12 @@ import gzip
 import re
 
 from rope_viz.ui.components import scripts
-from rope_viz.web import made
 from rope_viz.widgets.module import make_module, make_states
 from tests.offenders import for_each
 
 MODULE = make_module()
-PARTS = dict(
-    re.findall(r"^const \$(\w+) = \(\(\) => \{\n(.*?)^return \{.*\};\n\}\)\(\);\n", MODULE, re.MULTILINE | re.DOTALL)
-)
-MADE = {"texts": made.texts, "states": make_states}
+PART = re.compile(r"^const \$(\w+) = \(\(\) => \{\n(.*?)^return \{[^\n]*\};\n\}\)\(\);\n", re.MULTILINE | re.DOTALL)
+PARTS = dict(PART.findall(MODULE))
 
 
 def read_script(name: str) -> bytes:
