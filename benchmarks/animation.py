@@ -1,13 +1,14 @@
-"""Frame rate of what moves: the clocks compared with 128 Plotly frames, Home and the scenes of Learn while dragged.
+"""Frame rate of what moves: the clocks compared with 128 Plotly frames and with the widget for notebooks, Home and the
+scenes of Learn while dragged.
 
     python benchmarks/animation.py               # all; --smallest only shows that it runs
     python benchmarks/animation.py --dragged     # Home and Learn only, in about three minutes
 
 Needs the dev requirements and Chromium. Each picture is alone on a bare page of its own server, and all are measured in
-turn in one run: the canvas of RoPE Viz, and `st.plotly_chart` with 128 frames (rings as one trace, hands as another, no
-redraw, duration 0). A frame counts only if the picture changed: for the canvas by its paint counter, checked by pixels,
-for Plotly by the drawn path. A dragged word, ruler or slider follows one mouse move per frame of the browser. Prints
-Markdown tables.
+turn in one run: the canvas of RoPE Viz, the same clocks as a page that the widget saves, and `st.plotly_chart` with 128
+frames (rings as one trace, hands as another, no redraw, duration 0). A frame counts only if the picture changed: for
+the canvas by its paint counter, checked by pixels, for Plotly by the drawn path. A dragged word, ruler or slider
+follows one mouse move per frame of the browser. Prints Markdown tables.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from typing import Any
 from playwright.sync_api import Page
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from rope_viz import METHODS, RopeSpec
+from rope_viz.widgets import Clocks
 from tests.browser.processes import running_browser, running_script_server, running_server
 
 # Seconds per measurement, CPU throttling rates, and numbers of pairs.
@@ -138,6 +141,7 @@ def main() -> None:
             for pairs in PAIRS[: 1 if small else 2]
             for picture in (
                 (f"canvas, {pairs} pairs", f"{clocks}/?pairs={pairs}", measure_canvas_rate),
+                (f"widget, {pairs} pairs", save_widget(folder, pairs), measure_canvas_rate),
                 (f"Plotly frames, {pairs} pairs", f"{frames}/?pairs={pairs}", measure_plotly_rate),
             )
         ]
@@ -145,6 +149,15 @@ def main() -> None:
         pictures += [("RoPE Viz, Rotation", f"{app_url}/rotation", measure_canvas_rate)] * (not small)
         rows = [measure(browser, *picture, seconds, throttles) for picture in pictures]
     print_report(rows, throttles)
+    print_ratios(rows, throttles)
+
+
+def save_widget(folder: Path, pairs: int) -> str:
+    """Save the widget with the clocks of `CLOCKS` as a page, and return its address."""
+    spec = RopeSpec(head_dim=2 * pairs, context=4096, target=32768, scaling=METHODS["yarn"](8.0))
+    path = folder / f"widget-{pairs}.html"
+    Clocks(spec).save_html(path)
+    return path.as_uri()
 
 
 def measure_dragged(browser: Any, url: str, *, small: bool) -> dict[str, list[float]]:
@@ -254,6 +267,16 @@ def print_report(rows: list[dict[str, Any]], throttles: tuple[int, ...]) -> None
     for row in rows:
         shown = " | ".join(f"{rate:.0f}" for rate in row["rates"])
         print(f"| {row['name']} | {row['first']:.2f} | {row['bytes']:,} | {shown} |")
+
+
+def print_ratios(rows: list[dict[str, Any]], throttles: tuple[int, ...]) -> None:
+    """Print the frame rate of the widget's clocks over that of the app's, by number of pairs and throttle."""
+    rates = {row["name"]: row["rates"] for row in rows}
+    for name, ours in rates.items():
+        if name.startswith("widget, "):
+            app = rates[name.replace("widget", "canvas")]
+            ratios = [f"{one / other:.2f} at {rate}×" for one, other, rate in zip(ours, app, throttles, strict=True)]
+            print(f"\n{name}, frames over the app's: {', '.join(ratios)}")
 
 
 if __name__ == "__main__":

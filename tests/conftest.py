@@ -31,6 +31,10 @@ QUICK = "not slow"
 MISSING = {
     "gpu": ("a CUDA GPU, and torch and triton for it", not Path("/dev/nvidiactl").exists()),
     "llama_cpp": ("pip install gguf llama-cpp-python", importlib.util.find_spec("llama_cpp") is None),
+    "notebook": (
+        "pip install jupyterlab marimo",
+        not all(map(importlib.util.find_spec, ("jupyterlab", "marimo"))),
+    ),
     "ray": ("pip install 'rope-viz[ray]'", importlib.util.find_spec("ray") is None),
     "real_model": ("rope-viz get-model smollm2", not MODELS["smollm2"].weights.is_file()),
 }

@@ -50,6 +50,7 @@ FLOORS = (
     ("picture",),
     ("pages",),
     ("reports",),
+    ("widgets",),
     ("ui", "cli"),
     ("layouts",),
 )

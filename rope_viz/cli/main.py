@@ -85,6 +85,7 @@ COMMANDS = {
     "report": ("report", "add", "write all pictures of a model to one file"),
     "site": ("site", "add", "write Home, Learn and pages of models as a folder that any web server can serve"),
     "learn": ("learn", "add", "write the eight scenes of Learn to one HTML file"),
+    "widget": ("widget", "add", "write the moving pictures as one module of JavaScript, for web pages"),
     "capture": ("real_model", "add_capture", "write q and k of a real model before rotation to a file"),
     "measure": (
         "real_model",

@@ -20,6 +20,7 @@ import numpy as np
 from rope_viz.embedding import TEXTS
 from rope_viz.embedding.spectrum import BAND_NAMES, Embedding, bands, wavelength
 from rope_viz.embedding.spectrum import FloatArray as FloatArray
+from rope_viz.embedding.still_dials import draw_dials
 from rope_viz.texts import Translated
 
 LEFT = 'style="text-align:left"'
@@ -410,8 +411,8 @@ class RopeSpec:
         return [*out, ("scaling", scaling)]
 
     def _repr_html_(self) -> str:
-        """Return a small HTML table for a notebook."""
-        return render_table(self.sizes(), self)
+        """Return a small HTML table for a notebook, and the pairs as dials at the end of the trained length."""
+        return render_table(self.sizes(), self) + draw_dials(self, self.context)
 
 
 def is_equal_except(one: RopeSpec, other: RopeSpec, *names: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import html
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,7 +12,7 @@ from urllib.parse import parse_qsl, urlencode
 
 import plotly.graph_objects as go
 
-from rope_viz import __version__, web
+from rope_viz import __version__
 from rope_viz.figures import clocks, files, table_figure, theme
 from rope_viz.figures.files import Style, is_key
 from rope_viz.figures.files.apply_style import apply_style, css
@@ -31,6 +30,7 @@ from rope_viz.picture.wire_format import cells, columns, markdown_to_html, packe
 from rope_viz.texts import Texts, use_language
 from rope_viz.texts.languages import ENGLISH
 from rope_viz.texts.texts import language_code
+from rope_viz.web.bundle import bundle
 
 HELD = ("config", "choices")
 """Metadata that only JSON files contain."""
@@ -87,7 +87,6 @@ FORMS = {
 """{form: media type}."""
 WHOLE = ("png", "pdf")
 """Formats with built-in compression."""
-IMPORT = re.compile(r'^import (\{.*\}) from "\./(\w+\.js)";$', re.MULTILINE)
 
 
 def render(picture: Picture, request: PictureRequest, form: str, look: Style | None = None) -> bytes:
@@ -197,18 +196,7 @@ def clocks_page(drawn: Clocks, look: Style, facts: Mapping[str, Any]) -> bytes:
 
 def script(name: str) -> str:
     """Return that script as one self-contained module, with only its imports visible."""
-    return "\n".join(line for line in _inlined(f"{name}.js").splitlines() if not line.startswith("export {"))
-
-
-def _inlined(file: str) -> str:
-    """Return a script with a function in place of each import, which runs the imported script."""
-
-    def run(found: re.Match[str]) -> str:
-        inside = re.sub(r"^export (?!\{)", "", _inlined(found[2]), flags=re.MULTILINE)
-        inside = re.sub(r"^export \{.*$", "", inside, flags=re.MULTILINE)
-        return f"const {found[1]} = (() => {{\n{inside}\nreturn {found[1]};\n}})();"
-
-    return IMPORT.sub(run, (web.FOLDER / file).read_text(encoding="utf-8"))
+    return "\n".join(line for line in bundle(f"{name}.js").splitlines() if not line.startswith("export {"))
 
 
 def _page(title: str, body: str, look: Style, facts: Mapping[str, Any], style: str) -> bytes:

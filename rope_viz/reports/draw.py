@@ -38,6 +38,12 @@ def figure(address: str, form: str = "svg") -> bytes:
     if form not in export.FORMS or form == "packed":
         forms = ", ".join(name for name in export.FORMS if name != "packed")
         raise ValueError(f"the form must be one of {forms}, got {form!r}")
+    picture, request, look = read_figure(address)
+    return export.render(picture, request, form, look)
+
+
+def read_figure(address: str) -> tuple[Picture, PictureRequest, Style]:
+    """Return what an address names. Raise `ValueError` for an unknown picture and for an invalid value."""
     parts = urlsplit(address)
     page, _, name = "/".join(parts.path.strip("/").split("/")[-2:]).partition("/")
     try:
@@ -47,7 +53,7 @@ def figure(address: str, form: str = "svg") -> bytes:
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
     look = Style.read({key: query.pop(key) for key in list(query) if is_key(key)})
     request = read_address.read_request(registry.page(picture.page), query)
-    return export.render(picture, picture.finished(request), form, look)
+    return picture, picture.finished(request), look
 
 
 TEXTS = Texts("export")

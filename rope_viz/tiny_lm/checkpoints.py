@@ -1,4 +1,4 @@
-"""Checkpoints of tiny_lm in this package: three seeds, and one of them along its fine-tunings. Loaded on demand."""
+"""Checkpoints of tiny_lm: three seeds, loaded on demand, and one of them fine-tuned, which the wheel does not hold."""
 
 from __future__ import annotations
 

@@ -3,11 +3,9 @@
 
 import { applyZoom, computePlotHeight, computeZoom, findNumber, keepRanges, keepTicks, moveBandNames, moveBands, moveLineNames } from "./chart_view.js";
 import { addStyle, element, isDark } from "./element.js";
-import { showPlaceholder } from "./picture.js";
 import { text } from "./texts.js";
 import { fillToolbar } from "./tools.js";
 
-const SOURCE = new URL("plotly.min.js", import.meta.url).href;
 let plotly;
 
 // Load the library while the first figure is being requested.
@@ -16,8 +14,8 @@ export const prepare = () => loadPlotly();
 function loadPlotly() {
   return (plotly ??= waitForClocks().then(() => new Promise((resolve, reject) => {
     if (window.Plotly) return resolve(window.Plotly);
-    const preloaded = document.querySelector(`script[src="${SOURCE}"]`); // web/inline/preload.js
-    const script = preloaded ?? Object.assign(document.createElement("script"), { src: SOURCE });
+    const src = new URL("plotly.min.js", import.meta.url).href, preloaded = document.querySelector(`script[src="${src}"]`); // web/inline/preload.js
+    const script = preloaded ?? Object.assign(document.createElement("script"), { src });
     script.addEventListener("load", () => resolve(window.Plotly));
     script.addEventListener("error", () => (script.remove(), (plotly = null), reject(new Error(text("picture.no_plotly")))));
     if (!preloaded) document.head.append(script);
@@ -48,7 +46,7 @@ function recolour(value, twins) {
 function buildChart(place) {
   const { root } = place;
   root.innerHTML = `<div class="rv-plot" role="img" tabindex="0" aria-description="${text("picture.zoom_help")}"><p class="rv-coming">${text("loading_picture")}</p></div><div class="rv-tools" role="toolbar" aria-label="${text("picture.tools")}"><button type="button" data-zoom="reset" title="${text("picture.reset_help")}. ${text("picture.zoom_help")}" hidden>${text("picture.reset")}</button><div class="rv-space"></div></div>`;
-  showPlaceholder(place);
+  place.showPlaceholder?.();
   const node = root.querySelector(".rv-plot");
   const state = { root, node, place, reset: root.querySelector("[data-zoom=reset]"), zoomed: place.memory.zoomed ?? {}, variant: place.memory.variant, queue: Promise.resolve() };
   state.zoomTo = (ranges) => {
@@ -56,8 +54,9 @@ function buildChart(place) {
     schedule(state);
     sendView(state);
   };
-  fillToolbar(root.querySelector(".rv-tools"), place);
-  import(new URL("chart_input.js", import.meta.url).href).then(({ listenToKeys }) => listenToKeys(state, zoomBy, () => state.zoomTo({})));
+  // A widget has no files to offer, and brings the script.
+  if (place.makeAddress) fillToolbar(root.querySelector(".rv-tools"), place);
+  Promise.resolve(place.input ?? import(new URL("chart_input.js", import.meta.url).href)).then(({ listenToKeys }) => listenToKeys(state, zoomBy, () => state.zoomTo({})));
   const zoomBy = (scale) => {
     if (!node._fullLayout?.xaxis) return;
     state.zoomTo({ ...state.zoomed, ...computeZoom(node._fullLayout, state.drawn.data, scale) });
@@ -257,7 +256,6 @@ export default function showChart(place, message) {
     if (hadView) queueMicrotask(() => place.requestPicture());
   }
   state.variant = message.variant;
-  state.src = SOURCE;
   state.node.style.height ||= `${message.figure.layout.height}px`;
   state.node.setAttribute("aria-label", message.title);
   return schedule(state);

@@ -62,7 +62,7 @@ function showPosition(s) {
   const one = s.data.mode === "score" && s.moves === "n" ? s.n : s.m;
   s.ui.scrub.max = Math.max(findTarget(s), one);
   s.ui.scrub.value = one;
-  if (document.activeElement !== s.ui.at) s.ui.at.value = Math.round(one);
+  if (s.root.getRootNode().activeElement !== s.ui.at) s.ui.at.value = Math.round(one);
 }
 
 function setPlaying(s, on) {

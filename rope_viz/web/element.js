@@ -7,8 +7,16 @@ export function element(tag, properties = {}, ...children) {
   return node;
 }
 
+const styles = [];
+
 // Add the CSS of a script to the page; call it once, while the script loads.
-export const addStyle = (css) => document.head.append(element("style", { textContent: css }));
+export function addStyle(css) {
+  styles.push(css);
+  document.head.append(element("style", { textContent: css }));
+}
+
+// Make an element with the CSS of all scripts, for a shadow tree, which the page's CSS does not reach.
+export const makeStyle = () => element("style", { textContent: styles.join("") });
 
 // Escape a text for use in HTML and in its attributes.
 export const escapeHtml = (text) => text.replace(/[&<>"]/g, (sign) => `&#${sign.charCodeAt()};`);

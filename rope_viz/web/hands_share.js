@@ -3,7 +3,7 @@
 import { addStyle, element, escapeHtml } from "./element.js";
 import { makeSentenceForm } from "./sentence.js";
 import { text } from "./texts.js";
-import { copyAndReport, makeMenu } from "./tools.js";
+import { copyAndReport, makeCell, makeMenu } from "./tools.js";
 import { VIDEO, recordPicture } from "./video.js";
 
 // Paint the line of words and the ruler as the page shows them; the circle is a canvas already.
@@ -69,7 +69,8 @@ function makeEmbedCode(place) {
 export default function addShareMenu(s, place, play, rebuild) {
   s.root.querySelector(".rv-room").replaceWith(makeSentenceForm(s.data.texts, rebuild)); // room for this form
   const { video, video_help } = s.data.texts, bar = element("span", { className: "rv-tools" });
-  const entries = [{ name: "embed", label: text("share.embed"), help: text("share.embed_moving_help"), act: () => copyAndReport(makeEmbedCode(place)) }];
+  const describeCopy = (name, help, make) => ({ name, label: text(`share.${name}`), help: text(`share.${help}`), act: () => copyAndReport(make()) });
+  const entries = [describeCopy("embed", "embed_moving_help", () => makeEmbedCode(place)), describeCopy("notebook", "notebook_help", () => makeCell(place, place.makeAddress("svg", {}, true)))];
   if (VIDEO) entries.unshift({ name: "record", label: video, help: video_help, act: () => void (s.recorder ? s.recorder() : recordHands(s, play)) });
   bar.append(makeMenu("share", text("share.moving"), () => entries));
   s.root.querySelector(".rv-bar").append(bar);

@@ -51,7 +51,7 @@ class Place {
     this.root.style.minHeight = `${data.room[this.root.clientWidth < 560 ? 1 : 0]}px`;
     if (this.message && this.theme !== theme) this.show(this.message);
     this.theme = theme;
-    showPlaceholder(this);
+    this.showPlaceholder();
     this.requestPicture();
   }
 
@@ -214,6 +214,13 @@ class Place {
     this.retryDelay = FIRST_RETRY;
   }
 
+  // On a slow line `placeholder.js` may have loaded the first picture as a file.
+  showPlaceholder() {
+    const message = this.root.querySelector(".rv-coming:not(img)"), placeholder = window.ropeVizPlaceholder;
+    if (!message || !placeholder?.image || placeholder.picture !== this.data.picture) return;
+    message.replaceWith(Object.assign(new Image(), { className: "rv-coming", src: placeholder.image, alt: message.textContent }));
+  }
+
   async show(message) {
     this.message = message;
     showSentence(this);
@@ -236,13 +243,7 @@ function showSentence(place) {
   if (node && sentence !== undefined && node.__sentence !== sentence) node.innerHTML = node.__sentence = sentence;
 }
 
-// On a slow line `placeholder.js` may have loaded the first picture as a file.
-export function showPlaceholder({ root, data }) {
-  const message = root.querySelector(".rv-coming:not(img)"), placeholder = window.ropeVizPlaceholder;
-  if (!message || !placeholder?.image || placeholder.picture !== data.picture) return;
-  message.replaceWith(Object.assign(new Image(), { className: "rv-coming", src: placeholder.image, alt: message.textContent }));
-}
-addEventListener("rv-placeholder", () => places.forEach(showPlaceholder));
+addEventListener("rv-placeholder", () => places.forEach((place) => place.showPlaceholder()));
 
 // Put each picture into its slot; `isNew` is true after a run, which describes all pictures.
 function placeAll(isNew) {

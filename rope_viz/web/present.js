@@ -2,9 +2,9 @@
 
 import { addStyle, element } from "./element.js";
 import { room } from "./fit.js";
-import { formatValue } from "./knob.js";
 import { Outbox } from "./outbox.js";
 import { text } from "./texts.js";
+import { formatValue } from "./track.js";
 
 // The page's type is made for figures of this width and height: a larger screen scales it up, at most by MOST.
 const WIDE = 800, HIGH = 450, MOST = 3;

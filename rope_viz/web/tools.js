@@ -110,6 +110,11 @@ export function makeCommand({ data: { picture } }, address, form) {
   return own ? `# ${text("export.save_config")}\n${line}` : line;
 }
 
+const quoteName = ({ data: { picture } }, address) => JSON.stringify(picture + new URL(address).search);
+
+// Make the cell of a notebook that shows the picture of an address.
+export const makeCell = (place, address) => `%pip install --quiet 'rope-viz[widget]'\n\nfrom rope_viz.widgets import show\n\nshow(${quoteName(place, address)})\n`;
+
 function listShares(place) {
   const address = place.makeAddress("svg", {}, true), { picture } = place.data, name = picture.replace("/", "-");
   const title = escapeHtml(place.message?.title ?? "");
@@ -118,7 +123,8 @@ function listShares(place) {
     picture: address,
     embed: `<img src="${address.replaceAll("&", "&amp;")}" alt="${title}">`,
     command: makeCommand(place, address, "svg"),
-    python: `from rope_viz.reports.draw import figure\n\nwith open("${name}.svg", "wb") as file:\n    file.write(figure(${JSON.stringify(picture + new URL(address).search)}))\n`,
+    python: `from rope_viz.reports.draw import figure\n\nwith open("${name}.svg", "wb") as file:\n    file.write(figure(${quoteName(place, address)}))\n`,
+    notebook: makeCell(place, address),
   };
   return Object.entries(all).map(([each, content]) => ({ name: each, label: text(`share.${each}`), help: text(`share.${each}_help`), act: () => copyAndReport(content) }));
 }

@@ -13,7 +13,7 @@ from playwright.sync_api import TimeoutError
 from tests.browser.conftest import IS_SETTLED, LIMIT
 
 FILES = "png svg pdf html csv json"
-SHARES = "page picture embed command python"
+SHARES = "page picture embed command python notebook"
 TOOLS = f"more download {FILES} customise share {SHARES} full screen present"
 
 # Entry of a figure's menu -> the button that opens the menu.
@@ -39,7 +39,7 @@ HANDLES = {
     "clocks": f"figure play less scrub at both m n speed back loop video {TOOLS}",
     "patch": f"figure Row Column {TOOLS}",
     "learn": "step answer asks at video embed back next restart sheet save",
-    "hands": "query key ruler play one few all share embed record",
+    "hands": "query key ruler play one few all share embed notebook record",
     "sections": "border",
     "prompt": "kind 1 -1 remove tokens width height seconds rate Add-text Add-image Add-video Add-audio Prompt",
     "export": "preset width height dpi font font_size title theme grey legend xtitle ytitle "

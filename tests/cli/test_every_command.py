@@ -21,6 +21,7 @@ RUNS = {
     "report": ("llama-2-7b -o out.md", 0, "Llama 2 7B"),
     "site": ("nowhere -o out", 2, "nowhere: no such file"),
     "learn": ("-o out.html", 0, "<html"),
+    "widget": ("-o out.js", 0, "export default { render }"),
     "capture": ("small.gguf --text text.txt --tokens 9 -o capture", 0, "2 layers"),
     "measure": ("small.gguf --text text.txt --tokens 256 --sequences 1 -o out.json", 0, "pieces of"),
     "get-model": ("smollm2 --from nowhere", 2, "nowhere"),

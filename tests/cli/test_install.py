@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
+from rope_viz.tiny_lm.checkpoints import SEEDS
 from tests.browser.processes import wait_for_answer
 
 pytestmark = pytest.mark.slow
@@ -57,9 +58,13 @@ def test_wheel_holds_the_whole_app_and_nothing_else(wheel):
     assert "rope_viz/models/catalog/llama-3.1-8b.json" in names
     assert "rope_viz/pages/scaling/texts.en.toml" in names
     assert "rope_viz/web/dials.js" in names
+    folders = {
+        name.split("/")[3] for name in names if name.startswith("rope_viz/tiny_lm/checkpoints/") and name.count("/") > 3
+    }
+    assert folders == set(SEEDS)
     assert all(name.startswith(("rope_viz/", "rope_viz-")) for name in names)
     assert not [name for name in names if "__pycache__" in name or name.endswith(".png")]
-    assert wheel.stat().st_size <= 6 * 2**20
+    assert wheel.stat().st_size <= 6_000_000
 
 
 def test_an_index_would_accept_the_files(wheel):

@@ -6,18 +6,17 @@ import dataclasses
 import functools
 import gzip
 import hashlib
-import json
 import re
 from pathlib import Path
-from typing import Any
 
 import plotly
 
 from rope_viz import web
 from rope_viz.figures import glossary
 from rope_viz.figures.files.style import COLOUR, HIDE, LABEL, PARAMETERS, PRESETS
-from rope_viz.texts import Texts, cache_by_language, current_language, use_language
+from rope_viz.texts import cache_by_language, current_language, use_language
 from rope_viz.texts.languages import ENGLISH
+from rope_viz.web.made import module, texts
 
 PREFIX = "/rope-viz"
 OWN = [*web.FOLDER.glob("*.js")]
@@ -26,8 +25,6 @@ SCRIPTS = {path.name: path for path in [*sorted(OWN, key=lambda path: path.name)
 # plotly.js is one function passed as an argument. Browsers parse such a function lazily, so its four megabytes would be
 # parsed twice; one in parentheses is parsed once, while it loads.
 ARGUMENT = (b"self : this, () => {\n", b"\n}));")
-BROWSER_GROUPS = ("picture", "share", "knob", "banner", "present", "verdicts")
-FILL_IN = b"export const text = (key, values = {}) => TEXTS[key].replace(/\\{(\\w+)\\}/g, (_, name) => values[name]);\n"
 IMPORT = re.compile(r"""^import [^;]*?"\./([\w.]+)";""", re.MULTILINE)
 IN_PARENTHESES = (b"self : this, (() => {\n", b"\n})));")
 
@@ -57,19 +54,6 @@ def looks() -> bytes:
 def words() -> bytes:
     """Make a script of the glossary: the sentence of each term by the anchor of its links."""
     return module(WORDS=glossary.listed())
-
-
-def texts() -> bytes:
-    """Make a script with `text(key, values)`: an entry of app.toml or export.toml with its values filled in."""
-    app, export = Texts("app"), Texts("export")
-    found = {f"{group}.{key}": entry for group in BROWSER_GROUPS for key, entry in app.group(group).items()}
-    found |= {f"export.{key}": entry for key, entry in export.entries.items()}
-    return module(TEXTS={"loading_picture": app("loading_picture"), **found}) + FILL_IN
-
-
-def module(**values: Any) -> bytes:
-    """Return a script that exports these values."""
-    return "".join(f"export const {name} = {json.dumps(value)};\n" for name, value in values.items()).encode()
 
 
 MADE = {"looks.js": looks, "words.js": words, "texts.js": texts}
