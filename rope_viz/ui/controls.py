@@ -22,7 +22,7 @@ from rope_viz.picture import config_link
 from rope_viz.picture.choices import Number, StoredChoice, TextLine
 from rope_viz.picture.picture_request import Choice
 from rope_viz.picture.used_controls import LAYER, METHOD, PAIRING, find_used_controls
-from rope_viz.texts import Texts, cache_by_language
+from rope_viz.texts import Texts, cache_by_language, translate
 from rope_viz.ui import query_params, state, upload
 from rope_viz.ui.components.knob import knobs as knob_column
 from rope_viz.ui.notes import warn
@@ -84,7 +84,7 @@ def describe_scaling() -> str:
 def messages() -> None:
     """Show one warning for each part of the input that could not be used."""
     for problem in state.current_choice().problems:
-        warn(problem)
+        warn(translate(problem))
 
 
 def address_messages() -> None:
