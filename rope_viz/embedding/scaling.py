@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from rope_viz.embedding import TEXTS
 from rope_viz.embedding.spec import (
     LARGEST_FACTOR,
     LEAST_FACTOR,
@@ -33,9 +34,6 @@ from rope_viz.embedding.spec import (
     short_repr,
 )
 from rope_viz.embedding.spectrum import TAU, wavelength
-from rope_viz.texts import Texts
-
-TEXTS = Texts("embedding")
 
 FAST, SLOW = 32.0, 1.0
 """Turns within a length from which LongRoPE's pairs keep their divisor beyond it, and below which it grows in full.

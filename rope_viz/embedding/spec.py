@@ -17,11 +17,11 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
+from rope_viz.embedding import TEXTS
 from rope_viz.embedding.spectrum import BAND_NAMES, Embedding, bands, wavelength
 from rope_viz.embedding.spectrum import FloatArray as FloatArray
-from rope_viz.texts import Texts, Translated
+from rope_viz.texts import Translated
 
-TEXTS = Texts("embedding")
 LEFT = 'style="text-align:left"'
 
 
@@ -57,7 +57,6 @@ MAX_BASE = 1e30
 # Bounds of a factor or divisor; within them no formula here overflows.
 LEAST_FACTOR, LARGEST_FACTOR = 1e-9, 1e9
 MAX_ATTENTION = 1e12  # bound on |factor on cos and sin|: keeps its square and its products finite
-UNCOMPUTABLE = "the numbers are too large or too small to compute with"
 
 
 @dataclass(frozen=True)
@@ -145,7 +144,7 @@ def refuse_arithmetic_errors() -> Iterator[None]:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
             yield
     except ArithmeticError:
-        raise ValueError(UNCOMPUTABLE) from None
+        raise ValueError(TEXTS("errors.uncomputable")) from None
 
 
 class MethodLabel:
@@ -154,7 +153,7 @@ class MethodLabel:
     def __get__(self, instance: object, owner: type[Scaling]) -> str:
         if not isinstance(owner.name, str):
             raise AttributeError("label")  # while the dataclass is made
-        return TEXTS(f"methods.{owner.name}")
+        return TEXTS.entries[f"methods.{owner.name}"]
 
 
 class ShortLabel:
@@ -164,7 +163,7 @@ class ShortLabel:
         if not isinstance(owner.name, str):
             raise AttributeError("short_label")
         key = f"short.{owner.name}"
-        return TEXTS(key) if key in TEXTS.entries else re.split(r" \(|（", owner.label)[0]
+        return TEXTS.entries.get(key) or re.split(r" \(|（", owner.label)[0]
 
 
 @dataclass(frozen=True)
@@ -439,7 +438,7 @@ def _require_computable(spec: RopeSpec) -> None:
     with refuse_arithmetic_errors():
         for length in (None, spec.target):
             if not np.isfinite(spec.inv_freq(length)).all():
-                raise ValueError(UNCOMPUTABLE)
+                raise ValueError(TEXTS("errors.uncomputable"))
             factor = spec.attention_factor(length)
             require_number(factor, TEXTS("errors.attention_factor"), least=-MAX_ATTENTION, most=MAX_ATTENTION)
 

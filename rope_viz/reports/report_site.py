@@ -17,8 +17,8 @@ from rope_viz.advice.lint import SEVERITIES, Finding
 from rope_viz.advice.lint.check_text import check_text
 from rope_viz.advice.memory.estimate_memory import describe_memory, memory
 from rope_viz.advice.memory.kv_cache import human
+from rope_viz.embedding import TEXTS as EMBEDDING
 from rope_viz.embedding.scaling import LABELS
-from rope_viz.embedding.spec import UNCOMPUTABLE
 from rope_viz.figures.files.html_json import plotly_js
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
@@ -28,6 +28,7 @@ from rope_viz.models.spec_url import CUSTOM, Subject
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.reports import report
 from rope_viz.texts import Texts, join
+from rope_viz.texts.sentences import end_sentence
 
 TEXTS = Texts("report")
 PICTURES = ("frequencies/wavelengths", "scaling/comparison", "decay/curves")
@@ -74,7 +75,11 @@ def render_page(
         request, notes = read_report_request(source)
         request.spec.inv_freq()
     except ArithmeticError:
-        return problem_page(IndexEntry(label, file, status="unread", problem=f"{UNCOMPUTABLE}."), source, before=before)
+        return problem_page(
+            IndexEntry(label, file, status="unread", problem=end_sentence(EMBEDDING("errors.uncomputable"))),
+            source,
+            before=before,
+        )
     except ValueError as error:
         status = "no_rope" if isinstance(error, NoRope) else "unread"
         entry = IndexEntry(label, file, status=status, problem=f"{str(error).rstrip('.')}.")

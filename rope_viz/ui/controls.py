@@ -13,7 +13,7 @@ import streamlit as st
 
 from rope_viz.embedding.scaling import LABELS, parse_factors
 from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, knobs, lists, short_repr, switches
-from rope_viz.figures.words import plain
+from rope_viz.figures.words import name_length, plain
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.pages import registry
@@ -167,7 +167,7 @@ def _method(used: Collection[str]) -> None:
     factor = getattr(scaling, "factor", None)
     if factor is not None and scaling.shares_factor and wanted > 1 and abs(factor / wanted - 1) > 1e-9:
         key = "method.released" if spec == subject.start else "method.factor"
-        st.caption(TEXTS(key, wanted=wanted, length_name=spec.length_name, factor=factor))
+        st.caption(TEXTS(key, wanted=wanted, length_name=name_length(spec), factor=factor))
 
 
 def mobile_knobs(names: Sequence[str]) -> None:

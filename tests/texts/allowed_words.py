@@ -3,7 +3,16 @@
 Names of models and runtimes come from their lists; code, formulas and words with digits or capitals inside by form.
 """
 
+from rope_viz.figures.hands import WORDS
+from rope_viz.pages.learn.figures import SENTENCE
+from rope_viz.studies.attention import DEFAULT_SENTENCE
+
 ALLOWED = {
+    # sentences that models read
+    *WORDS,
+    *SENTENCE.split(),
+    *DEFAULT_SENTENCE.split(),
+    *"Rome Paris movie theater home".split(),
     # functions and signs of formulas
     *"sin cos log exp mod max min inf pi theta lambda".split(),
     # units

@@ -18,43 +18,36 @@ from rope_viz.models.catalog import catalog
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.pages import registry
 from rope_viz.picture import read_address
-from rope_viz.picture.outputs import Clocks, Figure, Grid, Table
+from rope_viz.picture.outputs import Clocks, Figure, Table
 from rope_viz.picture.wire_format import cells
-from rope_viz.runtimes.releases import RUNTIMES
+from rope_viz.runtimes.releases import RELEASES
 from rope_viz.texts import languages
 from tests.texts.allowed_words import ALLOWED
 
 LANGUAGE, OPEN, CLOSE = "xx", "⟦", "⟧"
 INNERMOST = re.compile(rf"{OPEN}[^{OPEN}{CLOSE}]*{CLOSE}")
 # Where Plotly, our scripts and the page take what they show from.
-SHOWN = {"text", "name", "hovertemplate", "ticktext", "customdata", "title", "hovertext", "labels", "texts"}
-SHOWN |= {
-    "sentence",
-    "label",
-    "help",
-    "value",
-    "body",
-    "options",
-    "caption",
-    "placeholder",
-    "legend",
-    "source",
-    "subtitle",
-}
+SHOWN = {"text", "name", "hovertemplate", "ticktext", "customdata", "title", "hovertext", "labels", "texts", "sentence"}
+SHOWN |= {"label", "help", "body", "options", "caption", "placeholder", "subtitle", "note"}
+GROUPS = {"texts", "labels", "options"}
+"""Keys of mappings all of whose values are shown."""
+UNSEEN = {"annotations", "shapes"}
+"""Lists whose parts have names that nobody sees."""
 # Code, formulas, links, tags, numbers with units, and names by their form: snake_case, dotted.names, flags, capitals
 # or digits inside a word.
 NO_WORDS = (
     r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$",
-    r"<style.*?</style>|<script.*?</script>|<svg.*?</svg>|<code.*?</code>|<extra>|</?[a-z][^>]*>|&[a-z]+;|%\{[^}]*\}",
+    r"<style.*?</style>|<script.*?</script>|<svg.*?</svg>|<code.*?</code>|<extra>|</?[a-z][^>]*>|&[a-z]+;|%?\{[^}]*\}",
     r"https?://[^\s<>\")]+|\]\([^)]*\)|:material/\w+:",
     r"\\[a-zA-Z]+",
     r"(?:--?|\.{0,2}/)[\w./=-]+|[\w-]+(?:[._/=@:][\w-]+)+|\w*_\w*",
-    r"\w*\d\w*",
+    r"\w*\d\w*|\w*[α-ωΔᵢₙₘ]\w*",
     r"\b\w+[A-Z]\w*\b",
     r"\b[^\W\d_]\b",
 )
 IGNORED = re.compile("|".join(NO_WORDS), re.DOTALL)
 WORD = re.compile(r"[^\W\d_]{2,}")
+SUBSCRIPTS = str.maketrans(dict.fromkeys("₀₁₂₃₄₅₆₇₈₉⁰¹²³⁴⁵⁶⁷⁸⁹⁻"))
 
 
 def bracket(key, text):
@@ -92,10 +85,8 @@ def add_pseudo_language():
 def list_names():
     """Return a pattern of the names of models and runtimes."""
     names = {model.name for model in catalog().values()} | {model.name for model in axes_catalog().values()}
-    names |= {part for model in axes_catalog().values() for part in model.parts} | {
-        one.name for one in RUNTIMES.values()
-    }
-    names |= {model.id for model in catalog().values()}
+    names |= {one.name for one in RELEASES.values()} | {*catalog(), *axes_catalog()}
+    names |= {model.source for model in (*catalog().values(), *axes_catalog().values())}
     return re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)))
 
 
@@ -104,23 +95,24 @@ def find_outside(text):
     text = str(text)
     while (inner := INNERMOST.sub(" ", text)) != text:
         text = inner
-    text = IGNORED.sub(" ", list_names().sub(" ", text))
+    text = IGNORED.sub(" ", list_names().sub(" ", text.translate(SUBSCRIPTS)))
     return [word for word in WORD.findall(text) if word not in ALLOWED]
 
 
-def list_strings(value, where="", *, is_shown=False):
+def list_strings(value, where="", *, is_shown=False, has_names=True):
     """Yield (where, text) of every shown string in nested data."""
     if isinstance(value, str):
         if is_shown:
             yield where, value
     elif isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from list_strings(inner, f"{where}.{key}", is_shown=is_shown or key in SHOWN)
+            shown = (key in SHOWN and (has_names or key != "name")) or (is_shown and where.rpartition(".")[2] in GROUPS)
+            yield from list_strings(inner, f"{where}.{key}", is_shown=shown, has_names=key not in UNSEEN)
     elif hasattr(value, "tolist"):
         yield from list_strings(value.tolist(), where, is_shown=is_shown)
     elif isinstance(value, Sequence) and not isinstance(value, bytes):
         for inner in value:
-            yield from list_strings(inner, f"{where}[]", is_shown=is_shown)
+            yield from list_strings(inner, f"{where}[]", is_shown=is_shown, has_names=has_names)
 
 
 def list_shown(kind):
@@ -135,8 +127,37 @@ def list_shown(kind):
         for name, column in cells(kind).items():
             yield "column", name
             yield from (("cell", cell) for cell in column if isinstance(cell, str))
-        if isinstance(kind, Grid):
-            yield from (("state", state) for state in kind.states)
+
+
+# Fields of Streamlit's messages that hold what a page shows.
+FIELDS = {"body", "label", "help", "placeholder", "options", "content", "caption", "markdown_help", "element_toolbar"}
+
+
+def list_page(app):
+    """Yield (where, text) of what a page shows that ran without a browser."""
+    waiting = [app._tree]
+    while waiting:
+        node = waiting.pop()
+        waiting += list(getattr(node, "children", {}).values())
+        if (proto := getattr(node, "proto", None)) is None:
+            continue
+        if (message := getattr(proto, "bytes", b"")) and getattr(proto, "component_name", ""):
+            name = proto.component_name
+            if not name.startswith("rope_viz_copy"):  # commands and code
+                yield from list_strings(json.loads(message), name, has_names=False)
+            continue
+        for field, value in proto.ListFields():
+            if field.type == field.TYPE_STRING and field.name in FIELDS:
+                for text in [value] if isinstance(value, str) else value:
+                    yield f"{node.type}.{field.name}", text
+            elif field.name in ("expandable", "popover", "tab"):
+                yield f"{node.type}.label", value.label
+
+
+def find_page_words(app):
+    """Return {(where, words): the text} of what a page shows outside brackets."""
+    shown = {(where, " ".join(find_outside(text))): text for where, text in list_page(app)}
+    return {key: text for key, text in shown.items() if key[1]}
 
 
 def read_model_request(page, model, **given):
@@ -152,8 +173,8 @@ def check_picture(picture, request):
         else:
             kind = picture(picture.finished(request))
             shown = [*list_shown(kind)]
-            if isinstance(kind, Clocks):
-                shown += [(f"still {where}", text) for where, text in list_strings(kind.draw_static().to_plotly_json())]
+            if isinstance(kind, Clocks):  # a file that does not move shows no names
+                shown += list_strings(kind.draw_static().to_plotly_json()["layout"], "still")
     found = {}
     for where, text in shown:
         if words := find_outside(text):

@@ -111,10 +111,10 @@ def test_translated_sentence_has_its_values():
 
 def test_joins_and_numbers_are_those_of_the_language():
     assert (join("A.", "B."), join_list(["a", "b", "c"])) == ("A. B.", "a, b and c")
-    assert (format_tokens(2e9), format_share(0.001)) == ("2000 million", "under 1 %")
+    assert (format_tokens(2_000_000_001), format_share(0.001)) == ("2000 million", "under 1 %")
     with use_language("xx"):
         assert (join("A.", "B."), join_list(["a", "b", "c"])) == ("A.B.", "a, b und c")
-        assert (format_tokens(2e9), format_share(0.001)) == ("20 x", "unter 1 %")
+        assert (format_tokens(2_000_000_001), format_share(0.001)) == ("20 x", "unter 1 %")
 
 
 def test_caches_hold_one_result_for_each_language():
