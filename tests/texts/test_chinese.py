@@ -32,6 +32,7 @@ OTHER_SENSES = {
     "clock": {"learn.scene2.picture.source", "learn.scene4.title"},
     "factor": {"model/runtimes.table", "findings.no-rotation.class", "findings.no-rotation.published"},
     "base": {"configs.other_file.peft_type"},
+    "hand": {"training.loses.torchtitan"},
     "kernel": {"frequencies.explain.text", "learn.scene3.maths.text"},
     "runtime": {"axes.choices.no_runtime"},
 }
