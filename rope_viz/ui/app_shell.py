@@ -120,7 +120,7 @@ def _run(folder: Path) -> None:
     state.invalidate()
     shown = {group: registry.page(group).pictures.values() for group in groups_of(name)}
     rooms = "".join(picture.rooms(pictures, state.picture_request(group)) for group, pictures in shown.items())
-    hint = f":root {{ --rv-drop: {json.dumps(controls.TEXTS('config.drop_hint'))} }}"
+    hint = f":root {{ --rv-drop: {json.dumps(controls.TEXTS('config.drop_hint'), ensure_ascii=False)} }}"
     st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
     door = door_of(name)
     chip = controls.describe_choice(name)
