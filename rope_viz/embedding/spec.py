@@ -332,14 +332,9 @@ class RopeSpec:
     pairing: Pairing = "half"
 
     @property
-    def length_kind(self) -> str:
-        """Return what `context` is: "original" if the scaling divides from it, else "trained"."""
-        return "original" if self.scaling.divides_from_length else "trained"
-
-    @property
     def length_name(self) -> str:
-        """Return the word for `length_kind`."""
-        return TEXTS.entries[f"lengths.{self.length_kind}"]
+        """Return the word for `context`: "original" if the scaling divides from it, else "trained"."""
+        return "original" if self.scaling.divides_from_length else "trained"
 
     def __post_init__(self) -> None:
         for name, fallback in (("rotary_dim", "head_dim"), ("target", "context")):

@@ -15,6 +15,7 @@ from rope_viz.figures.words import name_band
 from rope_viz.models.spec_url import format_value
 from rope_viz.models.variant import MOST, Variant
 from rope_viz.texts import Texts
+from rope_viz.texts.line_breaks import count_letters
 from rope_viz.texts.numbers import format_tokens
 
 TEXTS, FIGURES = Texts("app"), Texts("figures")
@@ -114,7 +115,7 @@ def short_label(method: str) -> str:
 
 def label_margin(curves: Sequence[Compared]) -> int:
     """Return the width in pixels to the right of a plot that the longest name at the end of a line needs."""
-    return int(min(max(LEAST_MARGIN, LETTER * max(len(c.label) for c in curves) + 14), MOST_MARGIN))
+    return int(min(max(LEAST_MARGIN, LETTER * max(count_letters(c.label) for c in curves) + 14), MOST_MARGIN))
 
 
 def _model(curve: Variant) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from rope_viz.figures.compared import Compared, label_margin, plain
 from rope_viz.figures.line_styles import pin_in_plot
 from rope_viz.figures.words import PAIRS
 from rope_viz.texts import Sentence
+from rope_viz.texts.line_breaks import count_letters
 from rope_viz.texts.texts import join_items
 
 TOGETHER = 12.0  # pixels between ends that are too near to name
@@ -57,7 +58,9 @@ def name_lines(lines: Sequence[Named], span: Sequence[float], *, log: bool, plot
     taken: list[FloatArray] = []
     at_end: list[tuple[float, float, str, str]] = []
     for index, line in enumerate(lines):
-        found = _find_place(pixels, index, len(line.name) * LETTER, (low, high), taken) if meets[index] else None
+        found = (
+            _find_place(pixels, index, count_letters(line.name) * LETTER, (low, high), taken) if meets[index] else None
+        )
         if found is None:
             at, _ = ends[index]
             at_end.append((at, float(line.y[at]), line.name, line.colour))

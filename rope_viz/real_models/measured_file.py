@@ -124,8 +124,9 @@ def check_row(name: str, row: Any, pairs_of: Callable[[int], int]) -> None:
             changed = require_object(entry, "changed")
             if not set(changed) <= {ALL_ZERO, FIRST_ZERO, *SCALED}:
                 raise ValueError(TEXTS("measured.rotation", name=name))
+            label = TEXTS("measured.score", name=name)
             for value in changed.values():
-                require_number(value, TEXTS("measured.score", name=name), least=0.0, most=1.01)
+                require_number(value, label, least=0.0, most=1.01)
             if "margin" not in entry or not ({*SCALED} <= set(changed) or not {*SCALED} & set(changed)):
                 raise ValueError(TEXTS("measured.scores", name=name))
 

@@ -17,6 +17,7 @@ from rope_viz.advice.lint import Finding, check
 from rope_viz.advice.plan.verdict import make_verdict
 from rope_viz.figures import theme
 from rope_viz.figures.files.html_json import plotly_js, to_json_values
+from rope_viz.figures.words import name_length
 from rope_viz.pages import registry
 from rope_viz.pages.model import extend
 from rope_viz.picture import export
@@ -125,7 +126,7 @@ def lengths(request: PictureRequest) -> list[tuple[str, str]]:
         key = "trained_value" if trained.is_known else "assumed_value"
         value = TEXTS(f"model.{key}", length=trained.length, source=trained.source)
         rows.append((TEXTS("model.trained"), value))
-    named = TEXTS("model.length", length_name=request.spec.length_name)
+    named = TEXTS("model.length", length_name=name_length(request.spec))
     has_it = bool(rows) and rows[0][0] == named
     return rows if has_it else [*rows, (named, TEXTS("model.length_value", length=request.spec.context))]
 

@@ -28,7 +28,7 @@ from rope_viz.models.spec_url import CUSTOM, Subject
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.reports import report
 from rope_viz.texts import Texts, join
-from rope_viz.texts.sentences import end_sentence
+from rope_viz.texts.sentences import describe_error, end_sentence
 
 TEXTS = Texts("report")
 PICTURES = ("frequencies/wavelengths", "scaling/comparison", "decay/curves")
@@ -82,7 +82,7 @@ def render_page(
         )
     except ValueError as error:
         status = "no_rope" if isinstance(error, NoRope) else "unread"
-        entry = IndexEntry(label, file, status=status, problem=f"{str(error).rstrip('.')}.")
+        entry = IndexEntry(label, file, status=status, problem=end_sentence(describe_error(error)))
         return problem_page(entry, source, before=before)
     model = request.subject.model_config
     entry = IndexEntry(
@@ -102,7 +102,7 @@ def render_page(
             entry = replace(entry, cache=held["kv_cache_bytes"])
             lines += describe_memory(held).splitlines()
         except ValueError as error:
-            lines.append(str(error))
+            lines.append(describe_error(error))
     paragraphs = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
     above = f'<section id="memory"><h2>{TEXTS("site.memory")}</h2>{paragraphs}</section>'
     addresses = () if is_full else PICTURES

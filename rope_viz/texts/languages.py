@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -34,12 +33,11 @@ def check_language(language: str) -> str:
     return language
 
 
-DEFAULT = check_language(os.environ.get("ROPE_VIZ_LANGUAGE", ENGLISH))
 _CURRENT: ContextVar[str] = ContextVar("language")
 
 
 def no_language() -> str:
-    """Return "": no language but the usual one. The default `FALLBACK`."""
+    """Return "", which is English. The default `FALLBACK`."""
     return ""
 
 
@@ -48,11 +46,11 @@ FALLBACK: Callable[[], str] = no_language
 
 
 def current_language() -> str:
-    """Return the language of this thread's texts: that of `use_language`, else ROPE_VIZ_LANGUAGE, else English.
+    """Return the language of this thread's texts: that of `use_language`, else of `FALLBACK`, else English.
 
     Another thread or process does not inherit it. What crosses to one, such as a picture request, holds its language.
     """
-    return _CURRENT.get("") or FALLBACK() or DEFAULT
+    return _CURRENT.get("") or FALLBACK() or ENGLISH
 
 
 @contextmanager

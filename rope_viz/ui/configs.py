@@ -14,6 +14,7 @@ from rope_viz.advice.plan.runtime_matrix import RuntimeCase
 from rope_viz.figures.words import footnote, plain
 from rope_viz.models import spec_url
 from rope_viz.texts import Texts, cache_by_language
+from rope_viz.texts.sentences import end_sentence
 from rope_viz.ui import state
 from rope_viz.ui.own_config import is_from_link
 
@@ -84,4 +85,4 @@ def _finding(one: Finding) -> str:
     # A sentence that begins with a key keeps the key's lower case.
     message = one.message if "_" in first else one.message[:1].upper() + one.message[1:]
     severity = TEXTS(f"findings.{one.severity}")
-    return f"**{severity}**{place}: {plain(message)}{'' if message.endswith('.') else '.'}{size}{footnote(one.source)}"
+    return f"**{severity}**{place}: {plain(end_sentence(message))}{size}{footnote(one.source)}"

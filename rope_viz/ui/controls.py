@@ -13,7 +13,7 @@ import streamlit as st
 
 from rope_viz.embedding.scaling import LABELS, parse_factors
 from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, knobs, lists, short_repr, switches
-from rope_viz.figures.words import plain
+from rope_viz.figures.words import name_length, plain
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.pages import registry
@@ -22,7 +22,7 @@ from rope_viz.picture import config_link
 from rope_viz.picture.choices import Number, StoredChoice, TextLine
 from rope_viz.picture.picture_request import Choice
 from rope_viz.picture.used_controls import LAYER, METHOD, PAIRING, find_used_controls
-from rope_viz.texts import Texts, cache_by_language
+from rope_viz.texts import Texts, cache_by_language, translate
 from rope_viz.ui import query_params, state, upload
 from rope_viz.ui.components.knob import knobs as knob_column
 from rope_viz.ui.notes import warn
@@ -84,7 +84,7 @@ def describe_scaling() -> str:
 def messages() -> None:
     """Show one warning for each part of the input that could not be used."""
     for problem in state.current_choice().problems:
-        warn(problem)
+        warn(translate(problem))
 
 
 def address_messages() -> None:
@@ -152,7 +152,7 @@ def _sizes(used: Collection[str]) -> None:
 def _size_knobs() -> dict[str, Knob]:
     """Return the knobs of a spec; the length that the config's scaling divides from is called original, not trained."""
     found = knobs(RopeSpec)
-    label = TEXTS(f"sizes.{state.current_choice().subject.start.length_kind}")
+    label = TEXTS(f"sizes.{state.current_choice().subject.start.length_name}")
     return found | {"context": dataclasses.replace(found["context"], label=label)}
 
 
@@ -167,7 +167,7 @@ def _method(used: Collection[str]) -> None:
     factor = getattr(scaling, "factor", None)
     if factor is not None and scaling.shares_factor and wanted > 1 and abs(factor / wanted - 1) > 1e-9:
         key = "method.released" if spec == subject.start else "method.factor"
-        st.caption(TEXTS(key, wanted=wanted, length_name=spec.length_name, factor=factor))
+        st.caption(TEXTS(key, wanted=wanted, length_name=name_length(spec), factor=factor))
 
 
 def mobile_knobs(names: Sequence[str]) -> None:

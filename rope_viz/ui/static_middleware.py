@@ -309,6 +309,7 @@ def early_request(name: str, query: str) -> str:
     own = {
         key: text for key, text in given.items() if key in read_address.CHOICE_KEYS or key.startswith(f"{page.name}.")
     }
+    own.pop(LANGUAGE_KEY, None)  # the current one, and an unknown one is English
     if len(query) > write_address.LONGEST or state.PRESENTED in given or read_address.needs_reading(page, own):
         return ""
     try:

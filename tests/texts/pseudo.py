@@ -18,7 +18,7 @@ from rope_viz.models.catalog import catalog
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.pages import registry
 from rope_viz.picture import read_address
-from rope_viz.picture.outputs import Clocks, Figure, Grid, Table
+from rope_viz.picture.outputs import Clocks, Figure, Table
 from rope_viz.picture.wire_format import cells
 from rope_viz.runtimes.releases import RELEASES
 from rope_viz.texts import languages
@@ -86,6 +86,7 @@ def list_names():
     """Return a pattern of the names of models and runtimes."""
     names = {model.name for model in catalog().values()} | {model.name for model in axes_catalog().values()}
     names |= {one.name for one in RELEASES.values()} | {*catalog(), *axes_catalog()}
+    names |= {model.source for model in (*catalog().values(), *axes_catalog().values())}
     return re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)))
 
 
@@ -126,8 +127,6 @@ def list_shown(kind):
         for name, column in cells(kind).items():
             yield "column", name
             yield from (("cell", cell) for cell in column if isinstance(cell, str))
-        if isinstance(kind, Grid):
-            yield from (("state", state) for state in kind.states)
 
 
 # Fields of Streamlit's messages that hold what a page shows.
@@ -174,8 +173,8 @@ def check_picture(picture, request):
         else:
             kind = picture(picture.finished(request))
             shown = [*list_shown(kind)]
-            if isinstance(kind, Clocks):
-                shown += [(f"still {where}", text) for where, text in list_strings(kind.draw_static().to_plotly_json())]
+            if isinstance(kind, Clocks):  # a file that does not move shows no names
+                shown += list_strings(kind.draw_static().to_plotly_json()["layout"], "still")
     found = {}
     for where, text in shown:
         if words := find_outside(text):

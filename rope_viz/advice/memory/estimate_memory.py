@@ -25,6 +25,7 @@ from rope_viz.models.formats.json_source import describe_source, names_unread_ke
 from rope_viz.models.formats.side_files import is_length, read_side_values
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
+from rope_viz.texts.sentences import remove_period
 from rope_viz.texts.texts import join_items
 
 MOST_SEQUENCES = 1 << 20
@@ -69,9 +70,9 @@ def memory(
     assumed = {} if dtype or stored_cache else {"dtype": "bfloat16"}
     dtype = dtype or stored_cache or "bfloat16"
     if usual:
-        assumed["class defaults of transformers"] = f"for {', '.join(usual)}"
+        assumed["class defaults of transformers"] = TEXTS("assumed.for", keys=join_items(usual))
     if others:
-        assumed["other class defaults"] = f"for {', '.join(others)}"
+        assumed["other class defaults"] = TEXTS("assumed.for", keys=join_items(others))
     found: dict[str, Any] = {"length": int(length), "sequences": int(sequences), "dtype": dtype}
     kept, found["kv_cache_bytes"] = None, None
     try:
@@ -184,21 +185,19 @@ def describe_memory(found: dict[str, Any]) -> str:
     """Return the answer in lines, for the terminal."""
     reasons = found["reasons"]
     lines = []
-    for key, label in (("kv_cache_bytes", "KV cache"), ("weight_bytes", "Weights"), ("reserved_bytes", "Reserved")):
+    for key in ("kv_cache_bytes", "weight_bytes", "reserved_bytes"):
         if key not in found:
             continue
         if found[key] is None:
-            lines.append(f"{label}: not known, {reasons[key].rstrip('.')}.")
-            continue
-        details = {
-            "kv_cache_bytes": f"{found['sequences']:,} × {found['length']:,} tokens in {found['dtype']}",
-            "weight_bytes": found["weight_dtype"] if found["parameters"] else "",
-            "reserved_bytes": f"by {found.get('runtime')}",
-        }[key]
-        lines.append(f"{label}: {human(found[key])} ({found[key]:,} bytes; {details}).")
-        if key == "kv_cache_bytes" and key in reasons:
-            lines[-1] = f"{label}: none, {reasons[key].rstrip('.')}."
+            lines.append(TEXTS(f"{key}.unknown", reason=remove_period(reasons[key])))
+        elif key == "kv_cache_bytes" and key in reasons:
+            lines.append(TEXTS(f"{key}.none", reason=remove_period(reasons[key])))
+        else:
+            stored = found["weight_dtype"] if found["parameters"] else ""
+            values = {name: found.get(name) for name in ("sequences", "length", "dtype", "runtime")}
+            lines.append(TEXTS(f"{key}.size", size=human(found[key]), bytes=found[key], stored=stored, **values))
     if found["parameters"] is not None:
-        lines.append(f"Parameters: {found['parameters']:,}.")
-    lines += [f"Assumed: {name} {value}." for name, value in found["assumed"].items()]
+        lines.append(TEXTS("parameters", parameters=found["parameters"]))
+    names = TEXTS.group("assumed.names")
+    lines += [TEXTS("assumed.line", name=names.get(name, name), value=each) for name, each in found["assumed"].items()]
     return "\n".join([*lines, *found["notes"]])

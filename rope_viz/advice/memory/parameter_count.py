@@ -81,7 +81,7 @@ def count_weight_bytes(model: ModelConfig, config: Mapping[str, Any], count: int
         return round(experts * each + (count - experts) * plain), {}
     rules = read_quantization(quantized)
     if rules is None:
-        return round(count * each), {"all weights": f"in {8 * each:g} bits"}
+        return round(count * each), {"all weights": TEXTS("assumed.bits", bits=8 * each)}
     return count_quantized_bytes(model, rules, count, plain)
 
 
@@ -100,7 +100,7 @@ def count_quantized_bytes(
     if not -0.002 * count <= rest <= 0.03 * count + towers:
         if rules.usual is None:
             raise ValueError(TEXTS("reason.matrices" if fields.kind else "reason.unnamed_matrices", kind=fields.kind))
-        assumed["quantized"] = "all weights but embeddings, head and other towers"
+        assumed["quantized"] = TEXTS("assumed.some_weights")
         outside += towers
         return round((count - outside) * rules.usual.usual_bits / 8 + outside * plain), assumed
     total = float(rest) * plain

@@ -217,7 +217,7 @@ def read_quantization(quantized: Mapping[str, Any]) -> Quantization | None:
     group, assumed = read_group(quantized), dict[str, str]()
     if method in ("awq", "gptq", "auto-round", "auto_round", "intel/auto-round") and bits is not None:
         if group is None:
-            group, assumed = DEFAULT_GROUP, {"group_size": f"{DEFAULT_GROUP}, the default of the class"}
+            group, assumed = DEFAULT_GROUP, {"group_size": TEXTS("assumed.class_default", value=DEFAULT_GROUP)}
         bits *= 8
         zeros = 0 if method == "awq" and quantized.get("zero_point") is False else bits
         usual = Scheme(bits, 16 + zeros, group, order=32 if method == "gptq" else 0)

@@ -160,7 +160,9 @@ def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> I
         if scaled and find_loss(spec, made):
             entry = None  # the file goes further; it may have been trained so
         else:
-            yield Way("documented", made, target, recognised, entry["says"], entry["source"], entry["to"])
+            factor, length = entry["rope_scaling"]["factor"], entry["to"]
+            title = TEXTS(f"title.documented.{entry['says']}", factor=factor, length=length)
+            yield Way("documented", made, target, recognised, title, entry["source"], length)
     ships = find_shipped_way(recognised, target)
     if ships is not None and entry is None:
         yield ships

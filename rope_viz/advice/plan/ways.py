@@ -23,15 +23,24 @@ from rope_viz.texts.texts import join_list
 class Evidence:
     """One published finding about these methods and these models of the catalog (none: all), with its source.
 
-    `longest` is the longest measured length, 0 where no length was measured, `score` the result there.
+    `key` is that of its texts, `longest` the longest measured length, 0 where no length was measured.
     """
 
     methods: tuple[str, ...]
     models: tuple[str, ...]
-    text: str
+    key: str
     source: str
     longest: int = 0
-    score: str = ""
+
+    @property
+    def text(self) -> str:
+        """What was found, in sentences."""
+        return TEXTS(f"evidence.{self.key}")
+
+    @property
+    def score(self) -> str:
+        """The result at the longest measured length."""
+        return TEXTS(f"score.{self.key}")
 
 
 EVIDENCE = tuple(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import unicodedata
 from collections.abc import Mapping
@@ -197,11 +198,12 @@ def find_families(style: Style, shown: str = "") -> tuple[str, ...]:
     words = style.title + style.mark + "".join(label for _, label in style.labels)
     if not words + shown:
         return own
-    files = (str(findfont(FontProperties(family=family))) for family in own)
-    lacks = {sign for sign in words + shown if not is_invisible(sign)}.difference(*map(read_characters, files))
-    more, preferred = list[str](), LANGUAGE.entries["fonts"].split(", ")
-    for name, file in sorted(find_font_files().items(), key=lambda font: font[0] not in preferred) if lacks else []:
-        if found := lacks & read_characters(file):
+    usual = (str(findfont(FontProperties(family=family))) for family in own)
+    lacks = {sign for sign in words + shown if not is_invisible(sign)}.difference(*map(read_characters, usual))
+    more, files = list[str](), find_font_files() if lacks else {}
+    preferred = [name for name in LANGUAGE.entries["fonts"].split(", ") if name in files]
+    for name in dict.fromkeys([*preferred, *sorted(files)]):
+        if found := lacks & read_characters(files[name]):
             more.append(name)
             lacks -= found
     if lacks and not lacks.intersection(words):
@@ -231,9 +233,12 @@ def is_invisible(sign: str) -> bool:
 
 
 def find_font_files() -> dict[str, str]:
-    """Return {name: file} of the fonts that Matplotlib finds on this machine."""
-    from matplotlib.font_manager import fontManager
+    """Return {name: file} of the fonts of this machine, also of those installed after Matplotlib listed them."""
+    from matplotlib.font_manager import findSystemFonts, fontManager
 
+    for file in sorted({*findSystemFonts()}.difference(entry.fname for entry in fontManager.ttflist)):
+        with contextlib.suppress(OSError, RuntimeError):  # no readable font
+            fontManager.addfont(file)
     return {entry.name: entry.fname for entry in fontManager.ttflist if not entry.name.startswith(BOXES)}
 
 

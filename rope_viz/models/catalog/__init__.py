@@ -40,7 +40,8 @@ class Model:
 
     `trained_length` is a documented length of training, with its `trained_source`; None where only a config was copied.
 
-    Each of `documented` has `to` (tokens), `rope_scaling` (as it is written), `source` and `says`, a sentence.
+    Each of `documented` has `to` (tokens), `rope_scaling` (as it is written), `source` and `says`, the key of its title
+    in the texts of plans.
     """
 
     id: str

@@ -153,7 +153,7 @@ def pairings_of(request: PictureRequest) -> tuple[Pairing, Pairing]:
 
 def name_ends(source: Pairing, to: Pairing) -> dict[str, str]:
     """Return the names of both pairings, for a sentence."""
-    return {"source": TEXTS(f"pairing_words.{source}"), "to": TEXTS(f"pairing_words.{to}")}
+    return {"source": figures.PAIRING_WORDS[source], "to": figures.PAIRING_WORDS[to]}
 
 
 def code(request: PictureRequest) -> str:
@@ -168,7 +168,7 @@ def pairing_here(request: PictureRequest) -> str:
     """Describe the current model's pairing."""
     known = catalog().get(request.model)
     if known is not None:
-        return TEXTS("pairings.model", name=known.name, pairing=TEXTS(f"pairing_words.{known.pairing}"))
+        return TEXTS("pairings.model", name=known.name, pairing=figures.PAIRING_WORDS.get(known.pairing, known.pairing))
     return TEXTS("pairings.embedding", pairing=figures.PAIRING_NAMES[request.spec.pairing])
 
 

@@ -21,6 +21,7 @@ PARTS = TEXTS.group("parts")
 WAYS = TEXTS.group("ways")
 LIBRARIES = TEXTS.group("libraries")
 PAIRING_NAMES = TEXTS.group("pairing_names")
+PAIRING_WORDS = TEXTS.group("pairing_words")
 FEW = 8
 DISTANCES = 256
 PANELS = ((0.0, 0.29), (0.355, 0.645), (0.71, 1.0))
@@ -175,7 +176,7 @@ def costs(forms: Sequence[Form]) -> list[dict[str, Any]]:
 def results(forms: Sequence[Form], vector: Any) -> Mapping[str, Any]:
     """Return the vector and its rotation by each form, a row per dimension."""
     columns: dict[str, Any] = {TEXTS("form_columns.dimension"): np.arange(len(vector)), "x": vector}
-    return columns | {f"R x, {form.name}": form.result for form in forms}
+    return columns | {TEXTS(f"results.{form.name}"): form.result for form in forms}
 
 
 def pairings() -> list[dict[str, Any]]:
@@ -183,7 +184,7 @@ def pairings() -> list[dict[str, Any]]:
     return [
         {
             TEXTS("pairing_columns.model"): model.name,
-            TEXTS("pairing_columns.pairing"): TEXTS(f"pairing_words.{model.pairing}"),
+            TEXTS("pairing_columns.pairing"): PAIRING_WORDS.get(model.pairing, model.pairing),
             TEXTS("pairing_columns.confirmed"): model.verified,
             TEXTS("pairing_columns.source"): model.source,
         }

@@ -74,7 +74,7 @@ def read_options(case: Case) -> Case:
 
 @rule("yarn-clamp", IS_YARN)
 def clamp_yarn(case: Case) -> Case:
-    """The ramp of YaRN ends at d/2 − 1 at the latest, not at d − 1; the factor on cos and sin is 0.1·ln s + 1."""
+    """The ramp of YaRN ends at d/2 − 1 at the latest, not at d − 1; cos and sin are multiplied by 0.1·ln s + 1."""
     factor = number(case, "factor", default=8.0)
     original = int(number(case, "old_context_len", default=8192))
     spec = RopeSpec(head_dim=case.rotary_dim, base=case.base, context=original)

@@ -27,6 +27,7 @@ from rope_viz.runtimes.compare import describe_temperature
 from rope_viz.runtimes.releases import RELEASES
 from rope_viz.runtimes.verdict_counts import find_state
 from rope_viz.texts import Texts, join
+from rope_viz.texts.line_breaks import wrap_letters
 from rope_viz.texts.texts import join_clauses, join_items
 
 TEXTS = Texts("model/training")
@@ -232,13 +233,7 @@ def explained(row: RuntimeAnswer) -> str:
 
 def wrapped(text: str, width: int = 64) -> str:
     """Wrap the text at `width` characters and neutralise Plotly's markup."""
-    lines, line = [], ""
-    for word in text.replace("<", "‹").replace(">", "›").replace("%{", "% {").split():
-        if line and len(line) + len(word) >= width:
-            lines.append(line)
-            line = ""
-        line = f"{line} {word}".strip()
-    return "<br>".join([*lines, line])
+    return "<br>".join(wrap_letters(text.replace("<", "‹").replace(">", "›").replace("%{", "% {"), width))
 
 
 def rounded(value: float, how: Any) -> float:
