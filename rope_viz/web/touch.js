@@ -4,12 +4,12 @@
 const FAR = 6, TAP = 700;
 
 export function guardSlider(range) {
-  let from = null, slides = false, before = "", ended = 0;
+  let from = null, slides = false, before = "", ended = -Infinity;
   range.style.touchAction = "pan-y";
   const onStart = ({ touches: [touch] }) => ([from, slides, before] = [{ x: touch.clientX, y: touch.clientY }, false, range.value]);
   const onEnd = () => {
     if (!slides) range.value = before;
-    [from, ended] = [null, slides ? 0 : performance.now()];
+    [from, ended] = [null, slides ? -Infinity : performance.now()];
   };
   range.addEventListener("touchstart", onStart, { passive: true });
   range.addEventListener("touchmove", ({ touches: [touch] }) => {
@@ -33,5 +33,5 @@ export function guardSlider(range) {
   range.addEventListener("mousedown", (event) => {
     if (performance.now() - ended < TAP) event.preventDefault();
   });
-  range.addEventListener("keydown", () => (ended = 0));
+  range.addEventListener("keydown", () => (ended = -Infinity));
 }

@@ -67,7 +67,7 @@ def open_page(chromium):
 def drag(page, root, name, share):
     """Drag the thumb of a slider to a share of its track, and return the value that the slider then shows."""
     slider = page.locator(f"{root} input[data-do='{name}']")
-    slider.scroll_into_view_if_needed()
+    slider.hover()  # waits until it rests
     box = slider.bounding_box()
     at = slider.evaluate("node => Number(node.value) / Number(node.max)")
     inner, y = box["width"] - 16, box["y"] + box["height"] / 2
@@ -143,7 +143,7 @@ def test_a_shadow_tree_has_the_style_of_the_page(course, open_page):
     page.wait_for_selector("section .rv-clocks[data-drawn]")
     heights = "[...document.querySelectorAll('#clocks .rv-bar')].map((node) => node.clientHeight)"
     inside = heights.replace("document", "document.querySelector('section').shadowRoot").replace("#clocks ", "")
-    assert page.evaluate(inside) == page.evaluate(heights)
+    page.wait_for_function(f"JSON.stringify({inside}) === JSON.stringify({heights})")
 
 
 def test_saved_clocks_move_without_python(tmp_path, open_page):
