@@ -166,7 +166,7 @@ def test_page_and_its_links_are_in_the_language_of_the_address(open_page):
     assert [each.value for each in app.warning] == []
     with use_language("zh"):  # the labels that this thread sends
         app.selectbox(key="select.Model").set_value("llama-3.1-8b").run()
-    assert app.query_params["lang"] == ["zh"]
+    assert app.query_params["lang"] == "zh"
     assert app.title[0].value == read_entry("title", "zh", "decay")
 
 
