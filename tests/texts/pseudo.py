@@ -56,7 +56,7 @@ def bracket(key, text):
         return f"{OPEN}{text}{CLOSE}"
     out = []
     for literal, name, spec, conversion in string.Formatter().parse(text):
-        start, body, end = re.fullmatch(r"(\s*)(.*?)(\s*)", literal, re.DOTALL).groups()
+        start, body, end = re.fullmatch(r"(\s*)(.*?)([.:]?\s*)", literal, re.DOTALL).groups()
         body = body.replace("{", "{{").replace("}", "}}")
         out += [start, f"{OPEN}{body}{CLOSE}" if re.search(r"[^\W\d_]", body) else body, end]
         if name is not None:
