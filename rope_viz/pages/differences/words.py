@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from rope_viz.figures.words import footnote, plain
 from rope_viz.pages.differences.figures import TEXTS, ModelAnswer, list_answers, list_counts
+from rope_viz.runtimes.asked_engines import name_verdict
 from rope_viz.runtimes.provenance import EXECUTED_ON
 from rope_viz.runtimes.releases import REFERENCE
-from rope_viz.runtimes.asked_engines import name_verdict
 from rope_viz.runtimes.verdict_counts import HOWS, find_state
 from rope_viz.texts import join
 from rope_viz.texts.texts import join_clauses
