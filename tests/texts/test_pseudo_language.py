@@ -101,6 +101,6 @@ def test_pages_show_texts_of_the_files_alone(page, tmp_path, monkeypatch):
     ids=str,
 )
 def test_errors_of_addresses_are_texts_of_the_files(query):
-    with pytest.raises(ValueError, match=".") as caught:
+    with pytest.raises(ValueError, match=r".") as caught:
         read_address.read_request(registry.page("decay"), {**query, "lang": pseudo.LANGUAGE})
     assert pseudo.find_outside(caught.value) == []
