@@ -196,7 +196,7 @@ def title(scene: Scene) -> str:
 
 
 def name_part(part: str) -> str:
-    """Return a part of a model as a label: text, an encoder of images, all of its heads or one, or one kind of layers."""
+    """Return a part of a model as a label: all of it, all of its heads or one, or one kind of its layers."""
     kind, _, rest = part.partition(" ")
     name = PARTS.get(kind, kind)
     if f" {rest}" == ALL_HEADS:
