@@ -33,10 +33,9 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None, curves: Sequence[Comp
     rows = _hover(spec, scaled)
     # One axis of several may own pairs that are not adjacent: draw markers, because a line would skip them.
     single = isinstance(spec, AlongAxis)
+    names: tuple[str, str] = TEXTS("lines.plain"), curves[0].label if curves else TEXTS("lines.scaled")
     if single:
         names = TEXTS("lines.all_pairs"), TEXTS("lines.axis_pairs")
-    else:
-        names = TEXTS("lines.plain"), curves[0].label if curves else TEXTS("lines.scaled")
     dots: dict[str, Any] = {"mode": "lines+markers", "marker": {"size": 7, "color": theme.CURRENT}} if single else {}
     traces = []
     if is_scaled or not curves:

@@ -17,6 +17,8 @@ from rope_viz.pages.learn.figures import TEXTS
 from rope_viz.studies.real_model import read_measurements
 
 HEIGHT = 430
+Curves: TypeAlias = Mapping[str, tuple[Any, str, str]]
+"""{name: (values, colour, dash)}."""
 Drawn: TypeAlias = tuple[go.Figure, str]
 """A figure and its title."""
 
@@ -61,9 +63,7 @@ def one_hand(m: int) -> Drawn:
     return fig, TEXTS("static.rotated", **values)
 
 
-def _chart(
-    curves: Mapping[str, tuple[Any, str, str]], x: Any, x_axis: dict[str, Any], y_axis: dict[str, Any], **more: Any
-) -> go.Figure:
+def _chart(curves: Curves, x: Any, x_axis: dict[str, Any], y_axis: dict[str, Any], **more: Any) -> go.Figure:
     """Draw curves {name: (values, colour, dash)} over x, named at their right ends."""
     traces = [theme.line(x, values, name, colour, dash=dash) for name, (values, colour, dash) in curves.items()]
     ends = [(float(x[-1]), float(values[-1]), name, colour) for name, (values, colour, _) in curves.items()]
@@ -77,7 +77,7 @@ def _chart(
 def _repeated() -> Drawn:
     numbers, _ = figures.scene_numbers(1)
     words, row = numbers["words"], len(numbers["words"]) - 1
-    curves = {
+    curves: Curves = {
         TEXTS("static.without"): (np.array(numbers["none"][row]), theme.PLAIN, "dash"),
         TEXTS("static.with"): (np.array(numbers["rope"][row]), theme.CURRENT, "solid"),
     }
@@ -96,7 +96,7 @@ def _four_clocks() -> Drawn:
     numbers, _ = figures.scene_numbers(4)
     apart = np.arange(numbers["last"] + 1)
     colours = (theme.PLAIN, *theme.FURTHER[:2], theme.CURRENT)
-    curves = {
+    curves: Curves = {
         theme.TEXTS("rules.pair", pair=pair): (
             np.array([fold_angle(math.degrees(rate) * at) for at in apart]),
             colour,
@@ -121,7 +121,7 @@ def _head() -> Drawn:
 def _beyond() -> Drawn:
     loss = read_measurements()["loss"]
     x = loss["bin"] * (np.arange(len(loss["methods"]["none"])) + 0.5)
-    curves = {
+    curves: Curves = {
         TEXTS("static.none"): (np.array(loss["methods"]["none"]), theme.PLAIN, "solid"),
         TEXTS("static.yarn", factor=2): (np.array(loss["methods"]["yarn"]), theme.CURRENT, "dash"),
     }
@@ -142,7 +142,7 @@ def _repairs() -> Drawn:
         "ntk": (TEXTS("static.ntk"), theme.FURTHER[1]),
         "yarn": ("YaRN", theme.CURRENT),
     }
-    curves = {
+    curves: Curves = {
         label: (np.array(found[name]["ratio"]), colour, dash)
         for (name, (label, colour)), dash in zip(looks.items(), ("dot", "dash", "solid"), strict=True)
     }
@@ -160,7 +160,7 @@ def _proof() -> Drawn:
         "ntk": (TEXTS("static.ntk"), theme.FURTHER[1], "dash"),
         "yarn": ("YaRN", theme.CURRENT, "solid"),
     }
-    curves = {
+    curves: Curves = {
         label: (np.array(found["methods"][name]) / np.array(found["questions"]), colour, dash)
         for name, (label, colour, dash) in looks.items()
     }

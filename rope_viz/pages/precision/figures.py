@@ -199,7 +199,7 @@ def summary(spec: RopeSpec) -> tuple[dict[str, Any], ...]:
     starts = np.unique(np.geomspace(1, end, scale_samples(60, spec.pairs, least=20, usual=256)).astype(np.int64))
     near = np.arange(scale_samples(8, spec.pairs, least=2, usual=256))
     places = np.unique(np.append(np.maximum(starts[:, None] - near, 0), end))
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, label in PLACES.items():
         first = passes(spec, name)
         beyond = first[first <= end]
