@@ -6,6 +6,10 @@ import string
 
 import pytest
 
+from rope_viz.runtimes import RULES
+from rope_viz.runtimes.gguf_converter import FILE_RULES
+from rope_viz.runtimes.texts import TEXTS as RUNTIMES
+from rope_viz.runtimes.trainers import TRAINERS, build_rules
 from rope_viz.texts import Sentence, Texts, join
 from rope_viz.texts.languages import list_texts, read_file
 from rope_viz.texts.texts import FORMATS
@@ -84,3 +88,12 @@ def test_a_missing_value_or_entry_is_an_error():
         Texts("decay")("score.value", distance=1)
     with pytest.raises(KeyError):
         Texts("decay")("no.such.entry")
+
+
+def test_every_rule_of_a_runtime_or_trainer_has_its_text():
+    named = [build_rules(name, release) for name, one in TRAINERS.items() for release in one.releases]
+    rules = [rule for each in (*RULES.values(), FILE_RULES, *named) for rule in each]
+    assert len(rules) > 500
+    assert {rule.entry for rule in rules} <= RUNTIMES.entries.keys()
+    # A rule that only refuses says so with the names of the config.
+    assert all(rule.text for rule in rules if rule.key != "refused")
