@@ -53,10 +53,11 @@ SUBSCRIPTS = str.maketrans(dict.fromkeys("₀₁₂₃₄₅₆₇₈₉⁰¹²�
 def bracket(key, text):
     """Return an entry with brackets around what it says itself, and none around its values."""
     if key.startswith("explain."):  # formulas, and no values
-        return f"{OPEN}{text}{CLOSE}"
+        parts = re.split(r"(```.*?```)", text, flags=re.DOTALL)  # the page shows code blocks by themselves
+        return "".join(part if part.startswith("```") else f"{OPEN}{part}{CLOSE}" for part in parts)
     out = []
     for literal, name, spec, conversion in string.Formatter().parse(text):
-        start, body, end = re.fullmatch(r"(\s*)(.*?)(\s*)", literal, re.DOTALL).groups()
+        start, body, end = re.fullmatch(r"(\s*)(.*?)([.:]?\s*)", literal, re.DOTALL).groups()
         body = body.replace("{", "{{").replace("}", "}}")
         out += [start, f"{OPEN}{body}{CLOSE}" if re.search(r"[^\W\d_]", body) else body, end]
         if name is not None:
@@ -107,7 +108,7 @@ def list_strings(value, where="", *, is_shown=False, has_names=True):
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             shown = (key in SHOWN and (has_names or key != "name")) or (is_shown and where.rpartition(".")[2] in GROUPS)
-            yield from list_strings(inner, f"{where}.{key}", is_shown=shown, has_names=key not in UNSEEN)
+            yield from list_strings(inner, f"{where}.{key}", is_shown=shown, has_names=has_names and key not in UNSEEN)
     elif hasattr(value, "tolist"):
         yield from list_strings(value.tolist(), where, is_shown=is_shown)
     elif isinstance(value, Sequence) and not isinstance(value, bytes):

@@ -8,7 +8,9 @@ from rope_viz.kernels.measurement_process import MeasurementReport
 from rope_viz.pages.kernels import card_figures, figures
 from rope_viz.pages.kernels.figures import TEXTS
 from rope_viz.texts import Sentence, join
-from rope_viz.texts.texts import join_items
+from rope_viz.texts.texts import join_clauses, join_items
+
+NOT_MEASURED = TEXTS.group("not_measured")
 
 
 def describe_errors(spec: RopeSpec, *, quick: bool = False) -> Sentence:
@@ -77,7 +79,7 @@ def describe_card(card: CardMeasurement) -> Sentence:
 
 def list_missing(card: CardMeasurement) -> Sentence:
     """List what was not measured."""
-    return TEXTS("cards.missing", missing="; ".join(card.not_measured))
+    return TEXTS("cards.missing", missing=join_clauses([NOT_MEASURED.get(each, each) for each in card.not_measured]))
 
 
 def list_left_out(report: MeasurementReport) -> Sentence:
