@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from rope_viz.models import TEXTS
 from rope_viz.models.architecture import FOLDER, all_architectures, find_architecture, parse_record
 from rope_viz.models.config_reader import LAYER_SIZES
-from rope_viz.models import TEXTS
 from rope_viz.models.no_rope_types import reasons
 from rope_viz.models.rope_parameters import RULES
 from rope_viz.runtimes.releases import OLDER, RELEASES, RUNTIMES

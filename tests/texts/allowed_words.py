@@ -25,4 +25,6 @@ ALLOWED = {
     *"mistral laguna yarn longrope ntk linear none vllm sglang mlx gguf llm eager Liger".split(),
     # authors and parts of sources
     *"et al Hsieh Peng Men Chen Northanger Abbey main results abstract".split(),
+    # values of keys
+    *"true false null truncate cpu cuda".split(),
 }
