@@ -79,8 +79,11 @@ def list_fixed() -> dict[str, Any]:
     `titles` are texts, of the clocks by mode, whose placeholders the browser fills in.
     """
     names = {"pairs": "{pairs}"}
+    # Plain texts: not every notebook takes a `Sentence` for one.
     dials = {
-        mode: join(clocks.TEXTS("dials.all", motion=clocks.TEXTS(f"dials.{mode}"), **names), clocks.TEXTS("dials.keys"))
+        mode: str(
+            join(clocks.TEXTS("dials.all", motion=clocks.TEXTS(f"dials.{mode}"), **names), clocks.TEXTS("dials.keys"))
+        )
         for mode in clocks.STARTS
     }
     return {

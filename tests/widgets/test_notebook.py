@@ -165,3 +165,13 @@ def test_without_the_extra_the_error_says_what_to_install():
 
 def test_hands_name_no_model_for_a_spec():
     assert "this model" in read_header(Hands(YARN))["title"]
+
+
+def test_the_browser_gets_plain_values_only():
+    """A notebook may send an object of another class, such as a sentence with its values, in another form."""
+    made = Clocks(YARN)
+    left = [made._fixed, made._sliders, write_spec(YARN)]
+    while left:
+        value = left.pop()
+        assert type(value) in (dict, list, tuple, str, int, float, bool, type(None))
+        left += value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else []
