@@ -43,7 +43,7 @@ class PictureWidget(anywidget.AnyWidget):
     )
     pin = traitlets.Int(None, allow_none=True).tag(sync=True)
     _picture = traitlets.Unicode().tag(sync=True)
-    _sliders = traitlets.List().tag(sync=True)
+    _sliders: traitlets.List[Any] = traitlets.List().tag(sync=True)
     _fixed = traitlets.Dict().tag(sync=True)
     _needs_plotly = traitlets.Bool(False).tag(sync=True)
     _plotly = traitlets.Unicode().tag(sync=True)
