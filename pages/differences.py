@@ -14,6 +14,7 @@ from rope_viz.picture import ROUTE
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.picture.public_address import read_public_address
 from rope_viz.runtimes.provenance import EXECUTED_ON
+from rope_viz.texts import join
 from rope_viz.ui import page
 
 
@@ -23,7 +24,7 @@ def show() -> None:
     page.start(TEXTS("heading"), says=differences.matrix)
     page.control_row(differences.MODEL, differences.RUNTIME, differences.ALL)
     page.show(differences.matrix)
-    page.legend(TEXTS("legend"))
+    page.legend(join(TEXTS("legend"), TEXTS("choose")))
     _cell(request)
     page.section(TEXTS("counts.title"), says=differences.counts)
     page.show(differences.counts)
@@ -47,7 +48,7 @@ def _cell(request: PictureRequest) -> None:
 
 def _badge(model: Model) -> None:
     """Show the badge of a model, its address as Markdown, and the command that writes it."""
-    page.section(TEXTS("badge.title"), TEXTS("badge.about"))
+    page.section(TEXTS("badge.title"), join(TEXTS("badge.model"), TEXTS("badge.about")))
     address, alt = f"rope-viz/badge/{model.id}.svg", html.escape(TEXTS("badge.alt", model=model.name))
     # Relative to the page, because a proxy may put the app below a path.
     st.html(f'<img src="{address}" alt="{alt}" height="20">')

@@ -5,8 +5,8 @@ import streamlit as st
 from rope_viz.pages import heads
 from rope_viz.pages.heads.figures import TEXTS
 from rope_viz.picture.picture_request import PictureRequest
+from rope_viz.real_models import TEXTS as RUN
 from rope_viz.real_models.capture_text import LEAST, MOST, CaptureReport, CaptureRun
-from rope_viz.real_models.capture_text import TEXTS as RUN
 from rope_viz.ui import page
 from rope_viz.ui.measurement_button import find_weights, run_button
 

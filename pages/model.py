@@ -23,7 +23,7 @@ from rope_viz.pages.model.extend import words
 from rope_viz.pages.model.runtimes import words as runtime_words
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.probe.commands import write_probe_commands
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, join
 from rope_viz.ui import configs, controls, page, state, upload
 from rope_viz.ui.components.component import copy_button
 from rope_viz.ui.notes import warn
@@ -183,7 +183,7 @@ def _memory(request: PictureRequest, plan: ExtensionPlan) -> None:
         f'<p><span class="rv-weights">{TEXTS("memory.weights", size=weights)}</span>'
         f'<span class="rv-cache">{TEXTS("memory.cache", count=memory.sequences, size=cached)}</span></p></div>'
     )
-    st.markdown(" ".join((TEXTS("memory.stored", stored=memory.stored), *describe_fit(memory, size * 1e9))))
+    st.markdown(join(TEXTS("memory.stored", stored=memory.stored), *describe_fit(memory, size * 1e9)))
     with popover(TEXTS("memory.change"), "memory"):
         page.controls(extend.GPU, extend.SEQUENCES, extend.DTYPE)
         st.markdown(words.memory(plan))
@@ -285,12 +285,12 @@ def _runtimes(request: PictureRequest) -> None:
     if group_differing(answers):
         page.picture_sentence(runtimes.curves)
         page.show(runtimes.curves)
-        page.legend(runtime_words.MARKS)
+        page.legend(runtime_words.RUNTIMES("marks"))
     else:
         page.paragraph(runtime_words.agreement(answers))
     page.picture_sentence(runtimes.matrix)
     page.show(runtimes.matrix)
-    page.paragraph(f"{runtime_words.TABLE} {runtime_words.counts()}")
+    page.paragraph(join(runtime_words.RUNTIMES("table"), runtime_words.counts()))
     if runtimes.several(asked):
         page.section(TEXTS("several"), says=runtimes.axes)
         page.show(runtimes.axes)

@@ -8,7 +8,7 @@ from rope_viz.pages import recall
 from rope_viz.pages.recall import choices, real_model, words
 from rope_viz.pages.recall.figures import TEXTS
 from rope_viz.picture.picture_request import PictureRequest
-from rope_viz.real_models.measure_text import TEXTS as RUN
+from rope_viz.real_models import TEXTS as RUN
 from rope_viz.real_models.measure_text import TextRun
 from rope_viz.real_models.text_results import DEPTHS, LEAST, MOST, MOST_DIGITS, TextResult
 from rope_viz.texts.texts import join_list

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from rope_viz.cli.language import add_language_flag
 from rope_viz.cli.output import read_address, write_output
+from rope_viz.texts import use_language
 
 
 def add(commands: Any) -> None:
@@ -19,6 +21,7 @@ def add(commands: Any) -> None:
     command.add_argument(
         "--app", default="", metavar="URL", help="your RoPE Viz server, which the links to other pages lead to"
     )
+    add_language_flag(command)
     command.set_defaults(run=run)
 
 
@@ -26,5 +29,8 @@ def run(parsed: argparse.Namespace) -> int:
     """Run the command and return its exit code. Raise `ValueError` for an address that is none."""
     from rope_viz.reports.story_page import story_page
 
-    write_output(parsed.output, story_page(app=read_address("--app", parsed.app) or None))
+    app = read_address("--app", parsed.app) or None
+    with use_language(parsed.language):
+        page = story_page(app=app)
+    write_output(parsed.output, page)
     return 0

@@ -32,7 +32,7 @@ def run_command(parsed: argparse.Namespace) -> int:
     # Here, because help and version need nothing of it.
     from rope_viz.cli.hub_access import allow_hub
     from rope_viz.cli.output import one_line
-    from rope_viz.embedding.spec import UNCOMPUTABLE
+    from rope_viz.embedding import TEXTS
     from rope_viz.models.no_rope_types import NoRope
 
     run: Callable[[argparse.Namespace], int] = parsed.run
@@ -42,7 +42,7 @@ def run_command(parsed: argparse.Namespace) -> int:
     except NoRope as absence:
         return report_absence(str(absence), parsed)
     except ArithmeticError:
-        print(f"rope-viz: {UNCOMPUTABLE}", file=sys.stderr)
+        print(f"rope-viz: {TEXTS('errors.uncomputable')}", file=sys.stderr)
     except (ValueError, OSError) as error:
         if isinstance(error, FileNotFoundError) and folder_is_gone():
             print("rope-viz: the working directory was deleted: change to one that exists", file=sys.stderr)

@@ -10,7 +10,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from rope_viz.cli.broken_pipe import Patient
-from rope_viz.embedding.spec import UNCOMPUTABLE, short_repr
+from rope_viz.embedding import TEXTS
+from rope_viz.embedding.spec import short_repr
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.storage.write_file import is_temporary, write_file
 
@@ -66,6 +67,6 @@ def named(name: str) -> Iterator[None]:
     except NoRope:
         raise
     except ArithmeticError:
-        raise ValueError(f"{name}: {UNCOMPUTABLE}") from None
+        raise ValueError(f"{name}: {TEXTS('errors.uncomputable')}") from None
     except (ValueError, OSError) as error:
         raise ValueError(f"{name}: {one_line(error)}") from None

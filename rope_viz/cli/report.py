@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 from rope_viz.cli.figure import read_flags
+from rope_viz.cli.language import add_language_flag
 from rope_viz.cli.output import STDOUT, check_folder, write_output
 from rope_viz.cli.spec import add_spec_flags
+from rope_viz.texts import use_language
 
 FORMATS = ("html", "md")
 MARKER = ".rope-viz-report"
@@ -32,6 +35,7 @@ def add(commands: Any) -> None:
     )
     command.add_argument("--full", action="store_true", help="with --all: every picture of every page")
     command.add_argument("--format", choices=FORMATS, help="default: by the ending of the file")
+    add_language_flag(command)
     command.set_defaults(run=run)
 
 
@@ -54,12 +58,15 @@ def run(parsed: argparse.Namespace) -> int:
             raise ValueError("a report in Markdown has a folder of picture files: name a file, as in -o report.md")
         # Before the pictures are drawn, which takes a minute.
         check_folder(folder_of(path), MARKER)
-    request = read_flags(parsed)
+    request = dataclasses.replace(read_flags(parsed), language=parsed.language)
     if form == "html":
-        write_output(parsed.output, report.to_html(request))
+        with use_language(parsed.language):
+            page = report.to_html(request)
+        write_output(parsed.output, page)
         return 0
     folder = folder_of(path)
-    text, files = report.to_markdown(request, folder.name.replace(" ", "%20"))
+    with use_language(parsed.language):
+        text, files = report.to_markdown(request, folder.name.replace(" ", "%20"))
     folder.mkdir(exist_ok=True)
     # The marker first and the text last: after a kill the next report may write here, and the old text is whole.
     for name, content in {MARKER: b"", **files}.items():
@@ -79,7 +86,8 @@ def write_all(parsed: argparse.Namespace, site: Path) -> int:
     check_folder(site, MARKER)
     site.mkdir(parents=True, exist_ok=True)
     write_output(site / MARKER, b"")
-    return report_all.write_site(parsed.all, site, is_full=parsed.full)
+    with use_language(parsed.language):
+        return report_all.write_site(parsed.all, site, is_full=parsed.full)
 
 
 def folder_of(path: Path) -> Path:

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rope_viz import __version__
@@ -25,6 +25,7 @@ from rope_viz.reports import report_site
 from rope_viz.reports.render_process import MEMORY, end_with, limit_memory, limit_seconds
 from rope_viz.reports.report_site import FOLDER, IndexEntry
 from rope_viz.storage.decode_json import decode_json
+from rope_viz.texts import current_language, use_language
 
 SECONDS = 60
 """Processor time for one model."""
@@ -46,13 +47,15 @@ class ReportJob:
     source: bytes | str
     problem: str = ""
     is_full: bool = False
-    before: str = report_site.BACK
+    before: str = ""
     head: str = ""
+    language: str = field(default_factory=current_language)
 
     @property
     def digest(self) -> str:
         """Return a hash that changes with anything that changes the page."""
         parts = [__version__, self.label, self.problem, self.is_full, repr(self.source), self.before, self.head]
+        parts.append(self.language)
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
@@ -220,17 +223,21 @@ def run_job(job: ReportJob, pages: Path) -> IndexEntry:
 
 def write_page(job: ReportJob, pages: Path, status: str = "") -> IndexEntry:
     """Write one page, or with a status the page that says why there is none. The record comes last."""
-    if status or job.problem:
-        problem = report_site.TEXTS(f"site.{status}") if status else job.problem
-        entry, page = report_site.problem_page(
-            IndexEntry(job.label, job.file, status=status or "unread", problem=problem), before=job.before
-        )
-    else:
-        entry, page = report_site.render_page(
-            job.label, job.file, job.source, is_full=job.is_full, before=job.before, head=job.head
-        )
+    with use_language(job.language):
+        entry, page = render_job(job, status)
     write_output(pages / job.file, page)
     if not status:  # a page that failed is tried again by the next run
         record = json.dumps({"digest": job.digest, "entry": entry.as_dict()})
         write_output((pages / job.file).with_suffix(RECORD), record.encode())
     return entry
+
+
+def render_job(job: ReportJob, status: str) -> tuple[IndexEntry, bytes]:
+    """Return a job's line in the index and its page; with a status the page that says why there is none."""
+    if status or job.problem:
+        problem = report_site.TEXTS(f"site.{status}") if status else job.problem
+        entry = IndexEntry(job.label, job.file, status=status or "unread", problem=problem)
+        return report_site.problem_page(entry, before=job.before)
+    return report_site.render_page(
+        job.label, job.file, job.source, is_full=job.is_full, before=job.before, head=job.head
+    )

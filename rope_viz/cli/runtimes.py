@@ -30,7 +30,6 @@ from rope_viz.models.architecture import find_architecture
 from rope_viz.models.edit_config import merge_dicts
 from rope_viz.models.formats import without_source
 from rope_viz.models.model_config import ModelConfig, from_config
-from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.asked_engines import describe_asked
 from rope_viz.runtimes.axes import axes_answers
@@ -40,6 +39,7 @@ from rope_viz.runtimes.longest_length import LongestLength, describe_derived_len
 from rope_viz.runtimes.provenance import Known
 from rope_viz.runtimes.releases import REFERENCE, RELEASES, find_patch, match_name
 from rope_viz.texts import Texts
+from rope_viz.texts.texts import join_list
 
 
 def add_runtimes(commands: Any) -> None:
@@ -176,7 +176,7 @@ def print_history(found: Sequence[History], as_json: bool) -> int:
     print_rows(("runtime", "releases", f"against {REFERENCE}", "known", "rules"), rows)
     for history in found:
         if history.gaps:
-            between = join_words([f"between {older} and {newer}" for older, newer in history.gaps])
+            between = join_list([f"between {older} and {newer}" for older, newer in history.gaps])
             print(f"{history.runtime}: not known {between}")
     return 0
 
@@ -386,8 +386,8 @@ def layer_remarks(result: Export) -> list[str]:
     """Return which layers the export changes, if layer types differ."""
     if not result.changed:
         return []
-    stays = f"; those of type {join_words(list(result.kept))} do not change" if result.kept else ""
-    return [f"changes the layers of type {join_words(list(result.changed))}{stays}"]
+    stays = f"; those of type {join_list(list(result.kept))} do not change" if result.kept else ""
+    return [f"changes the layers of type {join_list(list(result.changed))}{stays}"]
 
 
 def find_removals(fragment: Mapping[str, Any], kind: str) -> dict[str, Any]:

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from rope_viz.cli.find_configs import find_configs, find_listed
+from rope_viz.cli.language import add_language_flag
 from rope_viz.cli.output import check_folder, named, read_address, write_output
 from rope_viz.models.identity.hf_cache import NAME
+from rope_viz.texts import use_language
 
 MARKER = ".rope-viz-site"
 """A file in the site's folder with the names of the files that this command wrote: the next run may replace them."""
@@ -46,6 +48,7 @@ def add(commands: Any) -> None:
     command.add_argument(
         "--public-url", default="", metavar="URL", help="address at which the site is published, for link previews"
     )
+    add_language_flag(command)
     command.set_defaults(run=run)
 
 
@@ -58,6 +61,12 @@ def run(parsed: argparse.Namespace) -> int:
     check_folder(folder, MARKER)
     models = [found for name in parsed.models or USUAL for found in find_models(name)]
     folder.mkdir(parents=True, exist_ok=True)
+    with use_language(parsed.language):
+        return write_site(folder, models, public)
+
+
+def write_site(folder: Path, models: Sequence[tuple[str, bytes | str]], public: str) -> int:
+    """Write the site of these models and return the exit code. Raise `ValueError` as `run` does."""
     from rope_viz.cli import report_all
     from rope_viz.reports.report_site import FOLDER, SCRIPT
     from rope_viz.reports.site_pages import BADGES, PREVIEWS, StaticSite, list_links, make_badges, render_previews

@@ -24,8 +24,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rope_viz.embedding import TEXTS
 from rope_viz.embedding.exact_angles import require_finite
 from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, RopeSpec, freeze, short_repr
+from rope_viz.texts.texts import join_items
 
 Dims: TypeAlias = NDArray[np.int64]
 Order: TypeAlias = Literal["blocks", "pair by pair"]
@@ -105,7 +107,7 @@ class AxesSpec:
     def index(self, axis: str) -> int:
         """Return the column of the named axis. Raises `ValueError` that lists the axes."""
         if axis not in self.axes:
-            raise ValueError(f"axis must be one of {', '.join(self.axes)}, got {short_repr(axis)}")
+            raise ValueError(TEXTS("errors.one_of", name="axis", options=join_items(self.axes), got=short_repr(axis)))
         return self.axes.index(axis)
 
     def along(self, axis: str) -> FloatArray:
@@ -271,7 +273,7 @@ def assign_sections(counts: Sequence[int], pairs: int) -> list[int]:
     """
     sizes = check_counts(counts)
     if sum(sizes) != pairs:
-        raise ValueError(f"sections must add up to the {pairs} pairs that rotate, got {sum(sizes)}")
+        raise ValueError(TEXTS("axes.sections", pairs=pairs, got=sum(sizes)))
     return [axis for axis, count in enumerate(sizes) for _ in range(count)]
 
 
@@ -303,7 +305,7 @@ def alternate_then(pairs: int, last: int, *, axes: Sequence[int] = (1, 2), then:
     [1, 2, 1, 2, 0, 0]
     """
     if not 0 <= last <= pairs:
-        raise ValueError(f"the last section must have between 0 and {pairs} pairs, got {last}")
+        raise ValueError(TEXTS("axes.last_section", pairs=pairs, last=last))
     return [*alternate_axes(pairs - last, axes), *[then] * last]
 
 
@@ -317,9 +319,9 @@ def find_owner(weights: FloatArray) -> NDArray[np.int64]:
 def place_frequencies(inv_freq: FloatArray, axis: Sequence[int], count: int) -> FloatArray:
     """Return weights (pairs, count) with each frequency of (pairs,) in the column of its axis."""
     if len(axis) != len(inv_freq):
-        raise ValueError(f"every pair needs an axis: {len(inv_freq)} pairs, {len(axis)} axes given")
+        raise ValueError(TEXTS("axes.axis_count", pairs=len(inv_freq), axes=len(axis)))
     if any(not STILL <= k < count for k in axis):
-        raise ValueError(f"an axis must be from 0 to {count - 1}, got {short_repr(sorted(set(axis)))}")
+        raise ValueError(TEXTS("axes.axis_range", last=count - 1, axis=short_repr(sorted(set(axis)))))
     weights = np.zeros((len(inv_freq), count))
     rotating = [i for i, k in enumerate(axis) if k != STILL]
     weights[rotating, [axis[i] for i in rotating]] = inv_freq[rotating]
@@ -329,7 +331,7 @@ def place_frequencies(inv_freq: FloatArray, axis: Sequence[int], count: int) -> 
 def pair_dimensions(pairs: int, pairing: Pairing, *, start: int = 0) -> Dims:
     """Return the dimensions of each pair, (pairs, 2), counted from `start`: (i, i + pairs) or (2i, 2i + 1)."""
     if pairing not in PAIRINGS:
-        raise ValueError(f"pairing must be 'half' or 'interleaved', got {short_repr(pairing)}")
+        raise ValueError(TEXTS("errors.pairing", value=short_repr(pairing)))
     i = np.arange(pairs, dtype=np.int64)
     both = (i, i + pairs) if pairing == "half" else (2 * i, 2 * i + 1)
     return np.stack(both, axis=1) + start
@@ -373,14 +375,12 @@ def check_factor(factor: ArrayLike, pairs: int) -> float | FloatArray:
 def check_counts(counts: Sequence[int]) -> tuple[int, ...]:
     """Return section sizes as integers of at least 0, or raise `ValueError`."""
     if not isinstance(counts, (list, tuple)) or not 1 <= len(counts) <= MAX_AXES:
-        raise ValueError(f"sections must be a list of pair counts, got {short_repr(counts)}")
+        raise ValueError(TEXTS("axes.counts", counts=short_repr(counts)))
     for count in counts:
         number = isinstance(count, (int, float)) and not isinstance(count, bool)
         # The limits first: an integer may be too large for a float, and NaN has no floor.
         if not number or not 0 <= count <= MAX_SECTION or count != math.floor(count):
-            raise ValueError(
-                f"sections must be whole numbers of at least 0 and at most {MAX_SECTION:,}, got {short_repr(count)}"
-            )
+            raise ValueError(TEXTS("axes.count", max_section=MAX_SECTION, count=short_repr(count)))
     return tuple(int(count) for count in counts)
 
 

@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rope_viz.embedding import TEXTS
 from rope_viz.embedding.axes_spec import (
     STILL,
     AxesSpec,
@@ -27,6 +28,7 @@ from rope_viz.embedding.axes_spec import (
 )
 from rope_viz.embedding.spec import FloatArray, require_number, short_repr
 from rope_viz.embedding.spectrum import bin_mean
+from rope_viz.texts.texts import join_items
 
 Way: TypeAlias = Literal["sections", "interleaved", "in turn", "own"]
 
@@ -136,15 +138,13 @@ def rebuild_spec(
     """
     current = analyse_spec(spec)
     if current is None:
-        raise ValueError("the sections cannot be changed: pairs must follow one axis each")
+        raise ValueError(TEXTS("axes.fixed"))
     sizes = dict(current.counts) if counts is None else require_same_pairs(current, counts)
     bases = dict(bases or {})
     for axis, base in bases.items():
         require_number(base, "a base", above=1.0)
         if axis not in current.ladders:
-            raise ValueError(
-                f"there is no ladder {short_repr(axis)} with a base; there are {', '.join(current.ladders)}"
-            )
+            raise ValueError(TEXTS("axes.no_ladder", axis=short_repr(axis), ladders=join_items(current.ladders)))
     rotating = np.flatnonzero(spec.owner != STILL)
     if current.shared:
         frequencies = spec.weights.sum(axis=1)[rotating]
@@ -175,7 +175,7 @@ def require_same_pairs(current: Anatomy, counts: Mapping[str, int]) -> dict[str,
     sizes = check_counts([counts.get(axis, 0) for axis in current.counts])
     pairs = sum(current.counts.values())
     if sum(sizes) != pairs or set(counts) - set(current.counts):
-        raise ValueError(f"sections must add up to the {pairs} pairs that turn, got {short_repr(dict(counts))}")
+        raise ValueError(TEXTS("axes.turning_sections", pairs=pairs, counts=short_repr(dict(counts))))
     return dict(zip(current.counts, sizes, strict=True))
 
 
@@ -205,7 +205,7 @@ def resize_ladder(current: Anatomy, spec: AxesSpec, axis: str, pairs: int, base:
     if base is None and pairs == current.counts[axis]:
         return np.asarray(spec.along(axis)[spec.owner == spec.index(axis)])
     if axis not in current.ladders:
-        raise ValueError(f"the frequencies of {axis} form no ladder, so they cannot be computed for {pairs} pairs")
+        raise ValueError(TEXTS("axes.no_ladder_length", axis=axis, pairs=pairs))
     ladder_found = current.ladders[axis]
     return Ladder(ladder_found.first, ladder_found.base if base is None else base, pairs).frequencies
 

@@ -17,8 +17,10 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rope_viz.embedding import TEXTS
 from rope_viz.embedding.axes_spec import THW
 from rope_viz.embedding.spec import FloatArray, freeze, require_number, short_repr
+from rope_viz.texts.texts import join_items
 
 Kind: TypeAlias = Literal["text", "image", "video", "audio", "marker"]
 Resume: TypeAlias = Literal["side", "largest"]
@@ -81,14 +83,14 @@ class PromptSegment:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"a piece must be one of {', '.join(KINDS)}, got {short_repr(self.kind)}")
+            raise ValueError(TEXTS("positions.kind", kinds=join_items(KINDS), kind=short_repr(self.kind)))
         require_number(self.tokens, "tokens", least=0, most=MAX_TOKENS, integer=True)
         for step in self.pace:
-            require_number(step, "a step in time", least=-MOST_PACE, most=MOST_PACE)
+            require_number(step, TEXTS("names.time_step"), least=-MOST_PACE, most=MOST_PACE)
         if len(self.grid) != 3:
-            raise ValueError(f"a grid must be frames, rows and columns, got {short_repr(self.grid)}")
+            raise ValueError(TEXTS("positions.grid", grid=short_repr(self.grid)))
         for size in self.grid:
-            require_number(size, "a grid's sides", least=1, most=MAX_TOKENS, integer=True)
+            require_number(size, TEXTS("names.grid_sides"), least=1, most=MAX_TOKENS, integer=True)
 
     @property
     def is_flat(self) -> bool:
@@ -137,7 +139,7 @@ def place_prompt(pieces: Iterable[PromptSegment], manner: Manner = Manner(), axe
         if not len(block):
             return
         if count + len(block) > MAX_TOKENS:
-            raise ValueError(f"a prompt may have up to {MAX_TOKENS:,} tokens")
+            raise ValueError(TEXTS("positions.long_prompt", max_tokens=MAX_TOKENS))
         blocks.append(block)
         segments.append(Segment(kind, count, count + len(block)))
         count += len(block)
@@ -282,7 +284,7 @@ def merged_grid(piece: PromptSegment, manner: Manner) -> tuple[int, int, int]:
     step = manner.temporal_merge if piece.kind == "video" else 1
     sides = (piece.grid[0] // step, piece.grid[1] // manner.merge, piece.grid[2] // manner.merge)
     if min(sides) < 1:
-        raise ValueError(f"a grid of {piece.grid} patches is smaller than one token of {manner.merge} × {manner.merge}")
+        raise ValueError(TEXTS("positions.small_grid", grid=piece.grid, merge=manner.merge))
     require_token_count(*sides)
     return sides
 
@@ -296,7 +298,7 @@ def require_token_count(*sides: int) -> None:
     """Raise `ValueError` if a grid of these sides has more than 2²² tokens."""
     if math.prod(int(side) for side in sides) > MAX_TOKENS:
         shape = " × ".join(f"{side:,}" for side in sides)
-        raise ValueError(f"a grid of {shape} is too large: up to {MAX_TOKENS:,} tokens are placed here")
+        raise ValueError(TEXTS("positions.large_grid", shape=shape, max_tokens=MAX_TOKENS))
 
 
 def line_positions(tokens: int, start: float = 0.0, axes: int = 3) -> FloatArray:
@@ -326,7 +328,7 @@ def lay_out_grid(*sides: int, start: float = 0.0) -> FloatArray:
 def merge_order(rows: int, columns: int, merge: int) -> FloatArray:
     """Return (row, column) of patches in the order of a merging vision tower: by blocks of merge × merge."""
     if merge < 1 or rows % merge or columns % merge:
-        raise ValueError(f"a grid of {rows} × {columns} patches does not divide into blocks of {merge} × {merge}")
+        raise ValueError(TEXTS("positions.blocks", rows=rows, columns=columns, merge=merge))
     blocks = lay_out_grid(rows, columns).reshape(rows // merge, merge, columns // merge, merge, 2)
     return blocks.transpose(0, 2, 1, 3, 4).reshape(-1, 2)
 

@@ -13,12 +13,13 @@ Resonance RoPE: Wang et al., https://arxiv.org/abs/2403.00071
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from rope_viz.embedding import TEXTS
 from rope_viz.embedding.spec import (
     LARGEST_FACTOR,
     LEAST_FACTOR,
@@ -39,12 +40,11 @@ FAST, SLOW = 32.0, 1.0
 
 Source: YaRN, https://arxiv.org/abs/2309.00071, section 3.2.
 """
-FACTOR_HELP = "By how much the slow pairs are divided: usually target length over trained length."
 
 
 def factor_knob(default: float = 4.0) -> Any:
     """Return the knob for the factor s, which most methods have."""
-    return knob(default, "Factor s", 1.0, 128.0, FACTOR_HELP, log=True)
+    return knob(default, TEXTS("knobs.factor"), 1.0, 128.0, TEXTS("knobs.factor_help"), log=True)
 
 
 def optional_knob(label: str, low: float, high: float, help: str) -> Any:
@@ -52,16 +52,11 @@ def optional_knob(label: str, low: float, high: float, help: str) -> Any:
     return knob(None, label, low, high, help)
 
 
-WEIGHT_HELP = "The attention factor is this · ln s + 1, without mscale. TeleChat3 has 0.07. Empty: 0.1."
-ATTENTION_HELP = "Multiplies cos and sin, so logits are multiplied by its square. Empty: what the method computes."
-
-
 @dataclass(frozen=True)
 class Linear(Scaling):
     """Position interpolation: every frequency is divided by the factor."""
 
     name: str = field(default="linear", init=False)
-    label: ClassVar[str] = "Linear (position interpolation)"
     rope_type: ClassVar[str] = "linear"
     line_rank: ClassVar[int] = 2
     plan_texts: ClassVar[tuple[str, ...]] = ("all_divided",)
@@ -80,7 +75,6 @@ class NtkAware(Scaling):
     """A larger base: the first pair keeps its frequency and the last is divided by exactly the factor (eq. 16)."""
 
     name: str = field(default="ntk", init=False)
-    label: ClassVar[str] = "NTK-aware"
     line_rank: ClassVar[int] = 1
     plan_texts: ClassVar[tuple[str, ...]] = ("highest_kept",)
     factor: float = factor_knob()
@@ -109,7 +103,6 @@ class DynamicNtk(NtkAware):
     """
 
     name: str = field(default="dynamic", init=False)
-    label: ClassVar[str] = "Dynamic NTK"
     rope_type: ClassVar[str] = "dynamic"
     line_rank: ClassVar[int] = 5
     plan_texts: ClassVar[tuple[str, ...]] = ("highest_kept", "by_length")
@@ -155,15 +148,10 @@ class NtkByParts(Ramp):
     """The paper's ramp (eq. 17 to 20): linear in a pair's turns r over the trained context, from alpha to beta."""
 
     name: str = field(default="ntk-by-parts", init=False)
-    label: ClassVar[str] = "NTK-by-parts (paper's ramp)"
     line_rank: ClassVar[int] = 7
     bounds: ClassVar[tuple[str, ...]] = ("alpha", "beta")
-    alpha: float = knob(
-        1.0, "α", 0.1, 64.0, "Pairs with fewer turns than this in training are fully divided.", log=True
-    )
-    beta: float = knob(
-        32.0, "β", 0.1, 128.0, "Pairs with more turns than this in training keep their frequency.", log=True
-    )
+    alpha: float = knob(1.0, TEXTS("knobs.alpha"), 0.1, 64.0, TEXTS("knobs.slow_turns_help"), log=True)
+    beta: float = knob(32.0, TEXTS("knobs.beta"), 0.1, 128.0, TEXTS("knobs.fast_turns_help"), log=True)
 
     def config_forms(self, spec: RopeSpec) -> tuple[RopeSpec, ...]:
         # Llama 3 scaling is the paper's ramp.
@@ -175,8 +163,6 @@ class PaperYarn(NtkByParts):
     """YaRN as in the paper: NTK-by-parts and the attention factor √(1/t) = 0.1 ln s + 1 (eq. 22)."""
 
     name: str = field(default="yarn-paper", init=False)
-    label: ClassVar[str] = "YaRN (paper's ramp)"
-    short_label: ClassVar[str] = "YaRN (paper)"
     line_rank: ClassVar[int] = 6
 
     def attention_factor(self, spec: RopeSpec, length: int | None = None) -> float:
@@ -194,41 +180,36 @@ class Yarn(Ramp):
     """
 
     name: str = field(default="yarn", init=False)
-    label: ClassVar[str] = "YaRN (as released)"
     rope_type: ClassVar[str] = "yarn"
     line_rank: ClassVar[int] = 0
     plan_texts: ClassVar[tuple[str, ...]] = ("some_kept",)
     ends_at_factor: ClassVar[bool] = True
     reaches_factor: ClassVar[bool] = True
     bounds: ClassVar[tuple[str, ...]] = ("beta_slow", "beta_fast")
-    beta_fast: float = knob(
-        32.0, "β fast", 0.1, 128.0, "Pairs with more turns than this in training keep their frequency.", log=True
-    )
-    beta_slow: float = knob(
-        1.0, "β slow", 0.1, 64.0, "Pairs with fewer turns than this in training are fully divided.", log=True
-    )
+    beta_fast: float = knob(32.0, TEXTS("knobs.beta_fast"), 0.1, 128.0, TEXTS("knobs.fast_turns_help"), log=True)
+    beta_slow: float = knob(1.0, TEXTS("knobs.beta_slow"), 0.1, 64.0, TEXTS("knobs.slow_turns_help"), log=True)
     truncate: bool = True
-    attention: float | None = optional_knob("Attention factor", 0.1, 4.0, ATTENTION_HELP)
-    mscale: float | None = optional_knob(
-        "mscale", 0.0, 4.0, "With mscale_all_dim: the attention factor is the ratio of the two. Empty: not used."
-    )
+    attention: float | None = optional_knob(TEXTS("knobs.attention"), 0.1, 4.0, TEXTS("knobs.attention_help"))
+    mscale: float | None = optional_knob(TEXTS("knobs.mscale"), 0.0, 4.0, TEXTS("knobs.mscale_help"))
     mscale_all_dim: float | None = optional_knob(
-        "mscale_all_dim", 0.0, 4.0, "With mscale: the attention factor is the ratio of the two. Empty: not used."
+        TEXTS("knobs.mscale_all_dim"), 0.0, 4.0, TEXTS("knobs.mscale_all_dim_help")
     )
-    attention_weight: float | None = optional_knob("Attention weight", 0.0, 1.0, WEIGHT_HELP)
+    attention_weight: float | None = optional_knob(
+        TEXTS("knobs.attention_weight"), 0.0, 1.0, TEXTS("knobs.attention_weight_help")
+    )
 
     def validate(self, spec: RopeSpec) -> None:
         super().validate(spec)
         if not isinstance(self.truncate, bool):
-            raise ValueError(f"truncate must be true or false, got {short_repr(self.truncate)}")
+            raise ValueError(TEXTS("errors.switch", name="truncate", value=short_repr(self.truncate)))
         for name in ("attention", "mscale", "mscale_all_dim", "attention_weight"):
             if getattr(self, name) is not None:
                 require_number(getattr(self, name), "attention_factor" if name == "attention" else name)
         if spec.rotary_dim % 2:
-            raise ValueError(f"YaRN needs an even rotary_dim, got {spec.rotary_dim}")
+            raise ValueError(TEXTS("errors.yarn_even", value=spec.rotary_dim))
         computed = self.attention is None and self.mscale
         if computed and self.mscale_all_dim and not mscale(self.factor, self.mscale_all_dim):
-            raise ValueError(f"mscale_all_dim = {self.mscale_all_dim:g} makes the attention factor a division by zero")
+            raise ValueError(TEXTS("errors.mscale", value=self.mscale_all_dim))
 
     def correction_range(self, spec: RopeSpec) -> tuple[float, float]:
         """Return the pair indices between which the ramp falls from 1 to 0: rounded outwards if `truncate`, clamped."""
@@ -278,7 +259,6 @@ class Llama3(Ramp):
     """Llama 3.1 scaling: the paper's ramp from low_freq_factor to high_freq_factor turns, no attention factor."""
 
     name: str = field(default="llama3", init=False)
-    label: ClassVar[str] = "Llama 3"
     rope_type: ClassVar[str] = "llama3"
     line_rank: ClassVar[int] = 3
     plan_texts: ClassVar[tuple[str, ...]] = ("some_kept", "trained")
@@ -287,10 +267,10 @@ class Llama3(Ramp):
     bounds: ClassVar[tuple[str, ...]] = ("low_freq_factor", "high_freq_factor")
     factor: float = factor_knob(8.0)
     low_freq_factor: float = knob(
-        1.0, "Low freq. factor", 0.1, 64.0, "Pairs with fewer turns than this are fully divided.", log=True
+        1.0, TEXTS("knobs.low_freq_factor"), 0.1, 64.0, TEXTS("knobs.low_freq_factor_help"), log=True
     )
     high_freq_factor: float = knob(
-        4.0, "High freq. factor", 0.1, 128.0, "Pairs with more turns than this keep their frequency.", log=True
+        4.0, TEXTS("knobs.high_freq_factor"), 0.1, 128.0, TEXTS("knobs.high_freq_factor_help"), log=True
     )
 
 
@@ -303,7 +283,6 @@ class LongRope(Scaling):
     """
 
     name: str = field(default="longrope", init=False)
-    label: ClassVar[str] = "LongRoPE"
     rope_type: ClassVar[str] = "longrope"
     line_rank: ClassVar[int] = 4
     plan_texts: ClassVar[tuple[str, ...]] = ("searched",)
@@ -312,24 +291,23 @@ class LongRope(Scaling):
     is_trained_with: ClassVar[bool] = True
     short_factor: tuple[float, ...] = ()
     long_factor: tuple[float, ...] = ()
-    factor: float | None = optional_knob(
-        "Factor s", 1.0, 128.0, "Only sets the attention factor. Empty: target ÷ trained."
-    )
-    attention: float | None = optional_knob("Attention factor", 0.1, 4.0, ATTENTION_HELP)
+    factor: float | None = optional_knob(TEXTS("knobs.factor"), 1.0, 128.0, TEXTS("knobs.longrope_factor_help"))
+    attention: float | None = optional_knob(TEXTS("knobs.attention"), 0.1, 4.0, TEXTS("knobs.attention_help"))
 
     def __post_init__(self) -> None:
         for name in ("short_factor", "long_factor"):
             values = getattr(self, name)
             if not isinstance(values, Iterable):
-                raise ValueError(f"{name} must be a list of numbers, got {short_repr(values)}")
+                raise ValueError(TEXTS("errors.list", name=name, value=short_repr(values)))
             object.__setattr__(self, name, tuple(values))  # configs hold lists, but a method must be hashable
 
     def validate(self, spec: RopeSpec) -> None:
         for name, values in (("short_factor", self.short_factor), ("long_factor", self.long_factor)):
             if values and len(values) != spec.pairs:
-                raise ValueError(f"{name} must have one number per pair, {spec.pairs} of them, got {len(values)}")
+                raise ValueError(TEXTS("errors.per_pair", name=name, pairs=spec.pairs, count=len(values)))
+            entries = TEXTS("errors.entries", name=name)
             for value in values:
-                require_factor(value, f"{name} entries")
+                require_factor(value, entries)
         if self.factor is not None:
             require_factor(self.factor, "factor")
         if self.attention is not None:
@@ -402,12 +380,11 @@ class Proportional(Scaling):
     """
 
     name: str = field(default="proportional", init=False)
-    label: ClassVar[str] = "Proportional (p-RoPE)"
     rope_type: ClassVar[str] = "proportional"
     line_rank: ClassVar[int] = 8
     shares_factor: ClassVar[bool] = False
     rotates_whole_head: ClassVar[bool] = True
-    share: float = knob(0.25, "Rotated share p", 0.0, 1.0, "1 is RoPE, 0 is no position at all.", step=0.01)
+    share: float = knob(0.25, TEXTS("knobs.share"), 0.0, 1.0, TEXTS("knobs.share_help"), step=0.01)
     factor: float = factor_knob(1.0)
 
     def validate(self, spec: RopeSpec) -> None:
@@ -442,12 +419,9 @@ class ClippedRope(Scaling):
     """
 
     name: str = field(default="cope", init=False)
-    label: ClassVar[str] = "CoPE (clipped RoPE)"
     line_rank: ClassVar[int] = 9
     has_ramp: ClassVar[bool] = True
-    clipped: int | None = knob(
-        None, "Faded pairs", 0, 256, "Empty: the pairs with a wavelength above the trained length.", integer=True
-    )
+    clipped: int | None = knob(None, TEXTS("knobs.clipped"), 0, 256, TEXTS("knobs.clipped_help"), integer=True)
 
     def validate(self, spec: RopeSpec) -> None:
         if self.clipped is not None:
@@ -483,7 +457,6 @@ class Resonance(Scaling):
     """
 
     name: str = field(default="resonance", init=False)
-    label: ClassVar[str] = "Resonance RoPE"
     extends: ClassVar[bool] = False
     is_trained_with: ClassVar[bool] = True
 
@@ -507,7 +480,22 @@ REGISTERED: tuple[type[Scaling], ...] = (
 )
 """Every method, in the order of menus."""
 METHODS: dict[str, type[Scaling]] = {kind.name: kind for kind in REGISTERED}
-LABELS: dict[str, str] = {name: kind.label for name, kind in METHODS.items()}
+
+
+class MethodLabels(Mapping[str, str]):
+    """The names of the methods in the current language."""
+
+    def __getitem__(self, name: str) -> str:
+        return METHODS[name].label
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(METHODS)
+
+    def __len__(self) -> int:
+        return len(METHODS)
+
+
+LABELS = MethodLabels()
 
 
 def build_method(name: str, factor: float) -> Scaling:
@@ -591,7 +579,7 @@ def require_turns(value: Any, name: str) -> None:
 def require_two_pairs(spec: RopeSpec, method: str) -> None:
     """Raise `ValueError` for a single pair: NTK's exponent d/(d−2) is undefined there."""
     if spec.rotary_dim <= 2:
-        raise ValueError(f"{method} scaling needs rotary_dim of at least 4, got {spec.rotary_dim}")
+        raise ValueError(TEXTS("errors.two_pairs", method=method, value=spec.rotary_dim))
 
 
 def parse_factors(text: str | Sequence[float]) -> tuple[float, ...]:
@@ -602,5 +590,5 @@ def parse_factors(text: str | Sequence[float]) -> tuple[float, ...]:
         try:
             found.append(float(word))
         except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"LongRoPE factors must be numbers, got {short_repr(word)}") from None
+            raise ValueError(TEXTS("errors.factors", value=short_repr(word))) from None
     return tuple(found)

@@ -10,15 +10,18 @@ import dataclasses
 import functools
 import html
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 
+from rope_viz.embedding import TEXTS
 from rope_viz.embedding.spectrum import BAND_NAMES, Embedding, bands, wavelength
 from rope_viz.embedding.spectrum import FloatArray as FloatArray
 from rope_viz.embedding.still_dials import draw_dials
+from rope_viz.texts import Translated
 
 LEFT = 'style="text-align:left"'
 
@@ -55,7 +58,6 @@ MAX_BASE = 1e30
 # Bounds of a factor or divisor; within them no formula here overflows.
 LEAST_FACTOR, LARGEST_FACTOR = 1e-9, 1e9
 MAX_ATTENTION = 1e12  # bound on |factor on cos and sin|: keeps its square and its products finite
-UNCOMPUTABLE = "the numbers are too large or too small to compute with"
 
 
 @dataclass(frozen=True)
@@ -66,10 +68,10 @@ class Knob:
     then shows its nearest end.
     """
 
-    label: str
+    label: Translated = Translated()
     low: float
     high: float
-    help: str
+    help: Translated = Translated()
     step: float | None = None
     log: bool = False
     integer: bool = False
@@ -107,22 +109,22 @@ def require_number(
 ) -> None:
     """Raise `ValueError` that names the field unless `value` is a finite number within the bounds."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise ValueError(f"{name} must be a number, got {short_repr(value)}")
+        raise ValueError(TEXTS("errors.number", name=name, value=short_repr(value)))
     try:
         number = float(value)
     except OverflowError:
-        raise ValueError(f"{name} is too large") from None
+        raise ValueError(TEXTS("errors.too_large", name=name)) from None
     if not math.isfinite(number):
-        raise ValueError(f"{name} must be finite, got {number}")
+        raise ValueError(TEXTS("errors.finite", name=name, value=number))
     if integer and number != int(number):
-        raise ValueError(f"{name} must be a whole number, got {short_repr(value)}")
+        raise ValueError(TEXTS("errors.whole", name=name, value=short_repr(value)))
     if above is not None and not number > above:
-        raise ValueError(f"{name} must be greater than {above:g}, got {short_repr(value)}")
+        raise ValueError(TEXTS("errors.above", name=name, bound=above, value=short_repr(value)))
     if least is not None and number < least:
-        raise ValueError(f"{name} must be at least {least:g}, got {short_repr(value)}")
+        raise ValueError(TEXTS("errors.least", name=name, bound=least, value=short_repr(value)))
     if most is not None and number > most:
         limit = f"{most:,.0f}" if most < 1e15 else f"{most:g}"
-        raise ValueError(f"{name} must be at most {limit}, got {short_repr(value)}")
+        raise ValueError(TEXTS("errors.most", name=name, bound=limit, value=short_repr(value)))
 
 
 def short_repr(value: Any, limit: int = 40) -> str:
@@ -132,7 +134,7 @@ def short_repr(value: Any, limit: int = 40) -> str:
     try:
         text = f"{value!r:.{limit + 1}}" if isinstance(value, str) else repr(value)
     except ValueError:
-        return "a number of thousands of digits"
+        return TEXTS("errors.digits")
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -143,7 +145,26 @@ def refuse_arithmetic_errors() -> Iterator[None]:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
             yield
     except ArithmeticError:
-        raise ValueError(UNCOMPUTABLE) from None
+        raise ValueError(TEXTS("errors.uncomputable")) from None
+
+
+class MethodLabel:
+    """The name of a scaling method in the current language, from the text files."""
+
+    def __get__(self, instance: object, owner: type[Scaling]) -> str:
+        if not isinstance(owner.name, str):
+            raise AttributeError("label")  # while the dataclass is made
+        return TEXTS.entries[f"methods.{owner.name}"]
+
+
+class ShortLabel:
+    """The short name of a scaling method; one without it has its name up to the bracket."""
+
+    def __get__(self, instance: object, owner: type[Scaling]) -> str:
+        if not isinstance(owner.name, str):
+            raise AttributeError("short_label")
+        key = f"short.{owner.name}"
+        return TEXTS.entries.get(key) or re.split(r" \(|（", owner.label)[0]
 
 
 @dataclass(frozen=True)
@@ -155,8 +176,8 @@ class Scaling:
     """
 
     name: str = field(default="none", init=False)
-    label: ClassVar[str] = "None (plain RoPE)"  # in menus
-    short_label: ClassVar[str] = "plain"  # at the end of a line; without one the label up to its bracket
+    label: ClassVar[str] = MethodLabel()  # type: ignore[assignment]  # in menus
+    short_label: ClassVar[str] = ShortLabel()  # type: ignore[assignment]  # at the end of a line
     rope_type: ClassVar[str] = "default"  # in a config; "" where transformers has no such method
     line_rank: ClassVar[int] = 1_000  # place among the line styles, then the order of `METHODS`
     plan_texts: ClassVar[tuple[str, ...]] = ()  # what an extension plan says of it: keys in texts/en/plan.toml
@@ -172,8 +193,6 @@ class Scaling:
     bounds: ClassVar[tuple[str, ...]] = ()  # its fields with the turns in training where the ramp begins and ends
 
     def __init_subclass__(cls) -> None:
-        if "short_label" not in cls.__dict__:
-            cls.short_label = cls.label.split(" (")[0]
         if cls.rope_type == Scaling.rope_type:
             cls.rope_type = ""  # a method without a type of its own is not plain RoPE
 
@@ -272,42 +291,40 @@ class RopeSpec:
     Raises `ValueError` if the fields cannot describe a rotation.
     """
 
-    head_dim: int = knob(
-        128, "Head dimension", 4, 512, "Size of one attention head. More dimensions, more pairs.", step=2, integer=True
-    )
+    head_dim: int = knob(128, TEXTS("knobs.head_dim"), 4, 512, TEXTS("knobs.head_dim_help"), step=2, integer=True)
     rotary_dim: int = knob(
         0,
-        "Rotated dimensions",
+        TEXTS("knobs.rotary_dim"),
         2,
         512,
-        "How many of the head's dimensions rotate. The rest carry no position at all.",
+        TEXTS("knobs.rotary_dim_help"),
         step=2,
         integer=True,
     )
     base: float = knob(
         10_000.0,
-        "Base",
+        TEXTS("knobs.base"),
         100.0,
         1e9,
-        "About how many times slower the last pair turns than the first. A larger base slows all pairs but the first.",
+        TEXTS("knobs.base_help"),
         log=True,
     )
     context: int = knob(
         4096,
-        "Trained length",
+        TEXTS("knobs.context"),
         128,
         4_194_304,
-        "Tokens per sequence in pre-training. A pair that did not complete a turn within it has unseen angles beyond.",
+        TEXTS("knobs.context_help"),
         log=True,
         integer=True,
         unit="tokens",
     )
     target: int = knob(
         0,
-        "Target length",
+        TEXTS("knobs.target"),
         128,
         16_777_216,
-        "The length the model shall reach. Dynamic NTK and LongRoPE change their frequencies with it.",
+        TEXTS("knobs.target_help"),
         log=True,
         integer=True,
         unit="tokens",
@@ -332,15 +349,15 @@ class RopeSpec:
         for name, kind in (("head_dim", int), ("rotary_dim", int), ("base", float), ("context", int), ("target", int)):
             object.__setattr__(self, name, kind(getattr(self, name)))
         if self.rotary_dim > self.head_dim:
-            raise ValueError(f"rotary_dim must be at most head_dim = {self.head_dim}, got {self.rotary_dim}")
+            raise ValueError(TEXTS("errors.rotary_dim", head_dim=self.head_dim, value=self.rotary_dim))
         if self.rotary_dim == self.head_dim and self.head_dim % 2:
-            raise ValueError(f"head_dim must be even, got {self.head_dim}")
+            raise ValueError(TEXTS("errors.even", name="head_dim", value=self.head_dim))
         if 2 * self.pairs > self.head_dim:
-            raise ValueError(f"rotary_dim must be even, got {self.rotary_dim}")
+            raise ValueError(TEXTS("errors.even", name="rotary_dim", value=self.rotary_dim))
         if not isinstance(self.scaling, Scaling):
-            raise ValueError(f"scaling must be a scaling method, got {short_repr(self.scaling)}")
+            raise ValueError(TEXTS("errors.scaling", value=short_repr(self.scaling)))
         if self.pairing not in PAIRINGS:
-            raise ValueError(f"pairing must be 'half' or 'interleaved', got {short_repr(self.pairing)}")
+            raise ValueError(TEXTS("errors.pairing", value=short_repr(self.pairing)))
         self.scaling.validate(self)
         if type(self.scaling) is not Scaling:  # any base within its bounds gives finite frequencies
             (_require_computable if self._is_built_in else _require_computable.__wrapped__)(self)
@@ -422,9 +439,9 @@ def _require_computable(spec: RopeSpec) -> None:
     with refuse_arithmetic_errors():
         for length in (None, spec.target):
             if not np.isfinite(spec.inv_freq(length)).all():
-                raise ValueError(UNCOMPUTABLE)
+                raise ValueError(TEXTS("errors.uncomputable"))
             factor = spec.attention_factor(length)
-            require_number(factor, "the attention factor", least=-MAX_ATTENTION, most=MAX_ATTENTION)
+            require_number(factor, TEXTS("errors.attention_factor"), least=-MAX_ATTENTION, most=MAX_ATTENTION)
 
 
 def check_length(length: int | None) -> int | None:

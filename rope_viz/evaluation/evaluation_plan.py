@@ -12,12 +12,19 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, require_number, short_repr
+from rope_viz.evaluation import TEXTS
 from rope_viz.storage.decode_json import decode_json
 from rope_viz.tiny_lm.recall import interval
 
 VERSION = 1
 LARGEST = 16 << 20  # bytes
 MOST = 100_000  # answers
+LIMITS: dict[str, dict[str, Any]] = {
+    "length": {"least": 1, "most": 1e9, "integer": True},
+    "depth": {"least": 0.0, "most": 1.0},
+    "repeat": {"least": 0, "most": 1e6, "integer": True},
+}
+"""The numbers of an answer and their bounds."""
 MOST_DISTINCT = {"methods": 50, "lengths": 1000, "depths": 10_001}
 """{property of an evaluation: the most values}; a figure has a line per method and a cell per length and depth."""
 Cell: TypeAlias = tuple[str, int, float, int]
@@ -107,15 +114,15 @@ def read_evaluation(source: str | Path | bytes) -> Evaluation:
     """Read the evaluation in a JSON file, from a path or from its bytes. Raises `ValueError`."""
     size = len(source) if isinstance(source, bytes) else Path(source).stat().st_size
     if size > LARGEST:
-        raise ValueError(f"the file must be at most {LARGEST >> 20} MiB, got {size / (1 << 20):.0f} MiB")
+        raise ValueError(TEXTS("file.large", most=LARGEST >> 20, size=size / (1 << 20)))
     data = source if isinstance(source, bytes) else Path(source).read_bytes()
-    content = decode_json(data, "the file is not the JSON of an evaluation")
+    content = decode_json(data, TEXTS("file.no_json"))
     if not isinstance(content, dict) or not isinstance(content.get("answers"), list):
-        raise ValueError("the file holds no evaluation: make one with `rope-viz evaluate`")
+        raise ValueError(TEXTS("file.empty"))
     if content.get("version") != VERSION:
-        raise ValueError(f"the evaluation must be of version {VERSION}, got {short_repr(content.get('version'))}")
+        raise ValueError(TEXTS("file.version", version=VERSION, got=short_repr(content.get("version"))))
     if not 1 <= len(content["answers"]) <= MOST:
-        raise ValueError(f"the evaluation must hold 1 to {MOST:,} answers, got {len(content['answers']):,}")
+        raise ValueError(TEXTS("file.answers", most=MOST, got=len(content["answers"])))
     rows = tuple(checked(entry, number) for number, entry in enumerate(content["answers"]))
     about = content.get("about")
     about = (
@@ -125,7 +132,7 @@ def read_evaluation(source: str | Path | bytes) -> Evaluation:
     found = Evaluation(model, wording, about, rows, read_shard(content.get("shard")))
     for name, most in MOST_DISTINCT.items():
         if (count := len(getattr(found, name))) > most:
-            raise ValueError(f"the evaluation must hold at most {most:,} {name}, got {count:,}")
+            raise ValueError(TEXTS("file.parts", most=most, name=name, got=count))
     return found
 
 
@@ -134,9 +141,9 @@ def read_shard(part: Any) -> tuple[int, int]:
     if part is None:
         return WHOLE
     if not isinstance(part, dict):
-        raise ValueError(f"the shard must be an object, got {short_repr(part)}")
-    require_number(part.get("of"), "count of shards", least=2, most=MOST, integer=True)
-    require_number(part.get("number"), "number of the shard", least=0, most=part["of"] - 1, integer=True)
+        raise ValueError(TEXTS("file.shard", got=short_repr(part)))
+    require_number(part.get("of"), TEXTS("file.shard_count"), least=2, most=MOST, integer=True)
+    require_number(part.get("number"), TEXTS("file.shard_number"), least=0, most=part["of"] - 1, integer=True)
     return part["number"], part["of"]
 
 
@@ -152,14 +159,17 @@ def describe_shard(shard: tuple[int, int]) -> str:
 
 def checked(entry: Any, number: int) -> AnswerRow:
     """Read one answer, or raise `ValueError` with its number."""
-    label = f"answer {number}"
     if not isinstance(entry, dict) or not isinstance(entry.get("method"), str) or not entry["method"]:
-        raise ValueError(f"{label} must name its method")
-    require_number(entry.get("length"), f"length of {label}", least=1, most=1e9, integer=True)
-    require_number(entry.get("depth"), f"depth of {label}", least=0.0, most=1.0)
-    require_number(entry.get("repeat"), f"repeat of {label}", least=0, most=1e6, integer=True)
+        raise ValueError(TEXTS("file.method", label=TEXTS("file.answer", number=number)))
+    for key, limits in LIMITS.items():
+        try:
+            require_number(entry.get(key), key, **limits)
+        except ValueError:
+            # Only a wrong number needs a name: there may be many answers.
+            require_number(entry.get(key), TEXTS(f"file.{key}", label=TEXTS("file.answer", number=number)), **limits)
     if entry.get("right") not in (True, False, None):
-        raise ValueError(f"{label} must be right, wrong or null, got {short_repr(entry.get('right'))}")
+        label = TEXTS("file.answer", number=number)
+        raise ValueError(TEXTS("file.right", label=label, got=short_repr(entry.get("right"))))
     tokens = entry.get("tokens")
     return AnswerRow(
         sys.intern(entry["method"][:100]),  # few methods and many answers

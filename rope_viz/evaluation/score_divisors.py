@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
+from rope_viz.evaluation import TEXTS
 from rope_viz.evaluation.completion_clients import Local
 from rope_viz.models.formats.gguf import read_header
 from rope_viz.real_models.gguf_model import load_gguf, make_tokenizer
@@ -55,7 +56,7 @@ class TinyScorer:
     def score(self, turn: Turning, length: int, seeds: Sequence[int]) -> Scores:
         """Score as in `Scorer`, on all cores. Raises `ValueError` for a length that takes too long."""
         if length > LONGEST:
-            raise ValueError(f"the demo models are tested at {LONGEST:,} tokens at most, got {length:,}")
+            raise ValueError(TEXTS("search.demo_length", longest=LONGEST, length=length))
         jobs = [(model, turn, length, seed) for model in self.models for seed in seeds]
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             found = np.array(list(pool.map(lambda job: score_text(*job), jobs)))
@@ -91,7 +92,7 @@ class TransformersScorer:
         self.model, self.tokenizer = self.local.load()
         found = [module for module in self.model.modules() if "inv_freq" in module._buffers]
         if len(found) != 1 or len(found[0].inv_freq) != spec.pairs:
-            raise ValueError("the search sets one table of frequencies, and this model has none or several")
+            raise ValueError(TEXTS("search.one_table"))
         self.rotary = found[0]
         self.rotary.rope_type = "default"  # no update by length
         self.pieces: dict[int, int] = {}
@@ -135,7 +136,7 @@ class GgufScorer:
     def score(self, turn: Turning, length: int, seeds: Sequence[int]) -> Scores:
         """Score as in `Scorer`, a text per core at once. Raises `ValueError` for a length that takes too long."""
         if length > MAX_TOKENS:
-            raise ValueError(f"the model reads {MAX_TOKENS:,} tokens at most, got {length:,}")
+            raise ValueError(TEXTS("search.model_length", longest=MAX_TOKENS, length=length))
         pieces = pieces_for(self.wording, length, lambda text: len(self.encode(text)))
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             found = np.array(list(pool.map(lambda seed: self.score_text(turn, pieces, seed), seeds)))
@@ -161,7 +162,7 @@ def ask_key(
     prompt, whole = encode(question.text), encode(f"{question.text} {question.answer}")
     answers = np.array(whole[len(prompt) :], dtype=np.int64)
     if whole[: len(prompt)] != prompt or not len(answers):
-        raise ValueError("the tokenizer joins the question and its answer: the search cannot score this model")
+        raise ValueError(TEXTS("search.tokenizer"))
     return whole, answers
 
 

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec, short_repr
+from rope_viz.evaluation import TEXTS
 from rope_viz.evaluation.score_divisors import Scorer, Scores
 from rope_viz.models.rope_config import to_config
 from rope_viz.studies.heads import Turning
+from rope_viz.texts.texts import join_items
 from rope_viz.tiny_lm.recall import NORMAL, STUDENT, interval
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ class DivisorCurve:
 
     def __post_init__(self) -> None:
         if not 2 <= self.knots <= self.pairs:
-            raise ValueError(f"the knots must be from 2 to the model's {self.pairs} pairs, got {self.knots}")
+            raise ValueError(TEXTS("search.knots", pairs=self.pairs, got=self.knots))
 
     @property
     def places(self) -> FloatArray:
@@ -114,18 +116,18 @@ class SearchPlan:
 
     def __post_init__(self) -> None:
         if self.by not in GOALS:
-            raise ValueError(f"the goal must be one of {', '.join(GOALS)}, got {self.by!r}")
+            raise ValueError(TEXTS("search.goal", goals=join_items(GOALS), got=self.by))
         if not self.starts or len(set(self.starts)) < len(self.starts):
-            raise ValueError("name at least one start, and each once")
+            raise ValueError(TEXTS("search.starts"))
         if unknown := [name for name in self.starts if name not in STARTS]:
-            raise ValueError(f"a start must be one of {', '.join(STARTS)}, got {short_repr(unknown[0])}")
+            raise ValueError(TEXTS("search.start", starts=join_items(STARTS), got=short_repr(unknown[0])))
         if not 1 <= self.texts <= MOST_TEXTS or not 2 <= self.held_out <= MOST_TEXTS:
-            raise ValueError(f"texts must be from 1 to {MOST_TEXTS:,}, and held-out texts from 2")
+            raise ValueError(TEXTS("search.texts", most=MOST_TEXTS))
 
     def curve(self, spec: RopeSpec) -> DivisorCurve:
         """Return the curves of this search. Raises `ValueError` if the length does not extend the model."""
         if self.length <= spec.context:
-            raise ValueError(f"the target must be longer than the trained {spec.context:,} tokens, got {self.length:,}")
+            raise ValueError(TEXTS("search.longer", context=spec.context, length=self.length))
         return DivisorCurve(spec.pairs, self.knots, ROOM * self.length / spec.context)
 
 
@@ -147,14 +149,14 @@ def search(
     import optuna
 
     if not len(plan.starts) <= trials <= MOST_TRIALS:
-        raise ValueError(f"the trials must be from {len(plan.starts)}, one for each start, to {MOST_TRIALS:,}")
+        raise ValueError(TEXTS("search.trial_count", least=len(plan.starts), most=MOST_TRIALS))
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     curve = plan.curve(scorer.spec)
     study = open_study(plan, storage)
     enqueue_starts(plan, scorer.spec, curve, study)
     complete = (optuna.trial.TrialState.COMPLETE,)
     if before := len(study.get_trials(deepcopy=False, states=complete)):
-        say(f"{before:,} of {trials:,} trials are done already")
+        say(TEXTS("search.done", before=before, trials=trials))
 
     def run_trial(trial: optuna.Trial) -> float:
         shares = [trial.suggest_float(f"knot_{knot}", 0.0, 1.0) for knot in range(plan.knots)]

@@ -7,14 +7,13 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from rope_viz.evaluation import TEXTS
 from rope_viz.evaluation.score_divisors import TinyScorer
 from rope_viz.evaluation.search_divisors import TINY, SearchPlan, search
 from rope_viz.kernels.measurement_process import Run
 from rope_viz.real_models.worker_process import ONE_THREAD, Write, run_worker
-from rope_viz.texts import Texts
 from rope_viz.tiny_lm import checkpoints
 
-TEXTS = Texts("evaluation")
 STARTS = ("none", "linear", "ntk")
 """Without YaRN and NTK-by-parts, so that the search has to find a ramp by itself."""
 LENGTH, TRIALS, HELD_OUT = 4096, 30, 8

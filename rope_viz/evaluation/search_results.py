@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, require_number
+from rope_viz.evaluation import TEXTS
 from rope_viz.evaluation.search_divisors import MOST_TEXTS, MOST_TRIALS, STARTS, VERSION
 from rope_viz.models.model_config import from_config
 from rope_viz.storage.decode_json import decode_json
-from rope_viz.texts import Texts
 
-TEXTS = Texts("evaluation")
 LARGEST = 32 << 20
 """Bytes of a file; the longest search has 100,000 trials of some 100 bytes."""
 
@@ -64,10 +63,10 @@ def read_search(content: bytes) -> SearchResult:
 def read_parts(found: Mapping[str, Any]) -> SearchResult:
     """Return the result in an object. Raises `ValueError`, and others where a part is missing or of another type."""
     plan, best, starts = found["plan"], found["best"], found["starts"]
-    require_number(plan["length"], "the target length", least=2, most=MAX_LENGTH, integer=True)
-    require_number(found["trained_length"], "the trained length", least=1, most=plan["length"] - 1, integer=True)
-    require_number(found["trials"], "the number of trials", least=1, most=MOST_TRIALS, integer=True)
-    require_number(plan["held_out"], "the number of held-out texts", least=2, most=MOST_TEXTS, integer=True)
+    require_number(plan["length"], TEXTS("search.target"), least=2, most=MAX_LENGTH, integer=True)
+    require_number(found["trained_length"], TEXTS("search.trained"), least=1, most=plan["length"] - 1, integer=True)
+    require_number(found["trials"], TEXTS("search.trials"), least=1, most=MOST_TRIALS, integer=True)
+    require_number(plan["held_out"], TEXTS("search.held_out"), least=2, most=MOST_TEXTS, integer=True)
     names = [row["start"] for row in starts]
     # A result so far may have no start yet, and a whole one has at least one.
     if not isinstance(plan["model"], str) or not set(names) <= set(STARTS) or len(set(names)) < len(names):
@@ -101,8 +100,8 @@ def read_rating(row: Mapping[str, Any], *, whole: bool) -> Rating:
     """Return the rating of one row: on held-out texts, or where they were not read yet on those of the search."""
     scores = row["held_out"] if whole else row
     for name in ("right", "low", "high") if whole else ("right",):
-        require_number(scores[name], f"{name} of a score", least=0.0, most=1.0)
-    require_number(scores["loss"], "loss of a score", least=0.0, most=1e6)
+        require_number(scores[name], TEXTS("search.score", name=name), least=0.0, most=1.0)
+    require_number(scores["loss"], TEXTS("search.loss"), least=0.0, most=1e6)
     return Rating(scores["right"], scores["loss"], (scores["low"], scores["high"]) if whole else None)
 
 
@@ -112,5 +111,5 @@ def read_gain(gain: Mapping[str, Any], starts: list[str]) -> tuple[str, float, f
         raise ValueError(TEXTS("search.no_result"))
     values = tuple(gain[name] for name in ("right", "low", "high"))
     for value in values:
-        require_number(value, "the gain", least=-20.0, most=20.0)
+        require_number(value, TEXTS("search.gain"), least=-20.0, most=20.0)
     return (gain["over"], *values)

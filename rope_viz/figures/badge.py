@@ -11,6 +11,7 @@ from rope_viz.models.model_config import Source
 from rope_viz.runtimes.compare import Comparison, compare
 from rope_viz.runtimes.verdict_counts import count_asked, count_states, is_newest
 from rope_viz.texts import Texts
+from rope_viz.texts.texts import join_clauses
 
 TEXTS = Texts("badge")
 AGREES, DIFFERS, UNKNOWN = "#00795A", "#C2410C", "#5B6470"
@@ -43,10 +44,10 @@ def describe(rows: Sequence[Comparison]) -> str:
         if computing := counts["agrees"] + counts["differs"]:
             differ, key = counts["differs"], how.replace(" ", "_")
             verdict = TEXTS("differ", count=differ) if differ else TEXTS("agree", count=computing)
-            parts.append(f"{TEXTS(f'counts.{key}', count=computing)}, {verdict}")
+            parts.append(TEXTS("part", counts=TEXTS(f"counts.{key}", count=computing), verdict=verdict))
     if asked := count_asked(newest):
-        parts.append(str(TEXTS("counts.asked", count=asked)))
-    return "; ".join(parts) or str(TEXTS("none"))
+        parts.append(TEXTS("counts.asked", count=asked))
+    return join_clauses(parts) or str(TEXTS("none"))
 
 
 def measure(text: str) -> int:

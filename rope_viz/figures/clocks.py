@@ -15,7 +15,9 @@ from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import line_styles, theme
 from rope_viz.figures.compared import Compared
 from rope_viz.figures.files.colours import grey_pair, ramp, to_grey
+from rope_viz.figures.words import name_band
 from rope_viz.texts import Sentence, Texts, join
+from rope_viz.texts.texts import join_items
 
 APP, TEXTS = Texts("app"), Texts("clocks")
 MODES = TEXTS.group("modes")
@@ -82,7 +84,7 @@ def packed(spec: RopeSpec, *, mode: str, plain: bool, variants: Sequence[Compare
         "scaled": scaled.tolist() if changed else None,
         "plain": plain and changed,
         "bands": spectrum.bands(spec, length=spec.target).kind.tolist(),
-        "names": spectrum.BAND_NAMES,
+        "names": [name_band(kind) for kind in range(len(theme.BAND_COLOURS))],
         "context": spec.context,
         "target": spec.target,
         "variants": [
@@ -153,10 +155,6 @@ STEPS = 64
 
 # Dashes as in the browser, in the order of spectrum.BAND_NAMES.
 RINGS = ("solid", "4px,3px", "1.5px,3px", "7px,2px", "1px,5px")
-
-STROKES = ("solid", "dashed", "dotted", "long dashes", "sparse dots")
-
-DASHES = {"dash": "dashes", "dashdot": "dash-dot", "longdash": "long dashes", "longdashdot": "long dash-dot"}
 
 SHORTER = 0.5
 """The strokes of a hand over those of a line."""
@@ -417,15 +415,23 @@ def _heading(data: Mapping[str, Any], m: int, n: int, pair: bool, *, narrow: boo
             heading += coloured(f"   {plain}{TEXTS('dials.face')}", theme.PLAIN)
     kinds = list(data["bands"])
     rings = [
-        f"{coloured(f'{spectrum.BAND_NAMES[kind]} {kinds.count(kind)}', theme.BAND_COLOURS[kind])} ({STROKES[kind]})"
-        for kind in range(len(STROKES))
+        TEXTS(
+            "dials.stroke",
+            name=coloured(f"{name_band(kind)} {kinds.count(kind)}", theme.BAND_COLOURS[kind]),
+            stroke=stroke,
+        )
+        for kind, stroke in enumerate(TEXTS.group("ring_strokes").values())
         if kind in kinds
     ]
     if len(rings) > 1:
-        heading += f"<br>{TEXTS('dials.rings', rings=', '.join(rings))}"
+        heading += f"<br>{TEXTS('dials.rings', rings=join_items(rings))}"
     if variants := data.get("variants"):
-        names = [f"{coloured(each['name'], each['colour'][0])} ({DASHES[each['dash']]})" for each in variants]
-        heading += f"<br>{TEXTS('dials.variants', names=', '.join(names))}"
+        strokes = TEXTS.group("hand_strokes")
+        names = [
+            TEXTS("dials.stroke", name=coloured(each["name"], each["colour"][0]), stroke=strokes[each["dash"]])
+            for each in variants
+        ]
+        heading += f"<br>{TEXTS('dials.variants', names=join_items(names))}"
     place = {"x": 0, "y": 1, "xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "bottom"}
     return [place | {"text": heading, "align": "left", "showarrow": False, "yshift": 4, "font": {"size": 12}}]
 
@@ -446,14 +452,12 @@ def _score(
     on = {"xaxis": "x2", "yaxis": "y2"}
     colours = np.where(parts < 0, theme.tint(theme.NEGATIVE, 0.6), theme.tint(theme.POSITIVE, 0.6)).tolist()
     bars = on | {"type": "bar", "orientation": "h", "x": parts, "y": pair, "name": "cos (m − n)θᵢ", "width": 0.9}
-    bars |= {"marker": {"color": colours}, "hovertemplate": "pair %{y}: cos %{x:.4f}<extra></extra>"}
-    line = theme.line(mean, pair + 0.5, "running mean", theme.TEXT, hovertemplate="%{x:.4f}<extra></extra>") | on
-    score = f"score {mean[-1]:.4f}".replace("-", "−")
+    bars |= {"marker": {"color": colours}, "hovertemplate": TEXTS("bars.hover")}
+    line = theme.line(mean, pair + 0.5, TEXTS("bars.mean"), theme.TEXT, hovertemplate="%{x:.4f}<extra></extra>") | on
+    score = f"{mean[-1]:.4f}".replace("-", "−")
     axis = theme.merge_dicts(theme.AXIS, {"domain": across, "anchor": "y2", "range": [-1, 1], "tickvals": [-1, 0, 1]})
-    axis = theme.merge_dicts(
-        axis, {"title": f"cos by pair, and its mean: {score}", "showspikes": False, "zeroline": True}
-    )
+    axis = theme.merge_dicts(axis, {"title": TEXTS("bars.title", score=score), "showspikes": False, "zeroline": True})
     axis |= {"zerolinecolor": theme.RULE, "showgrid": False}
-    ticks = {"tickvals": theme.thin_ticks(len(parts), 9), "title": "pair i", "showgrid": False}
+    ticks = {"tickvals": theme.thin_ticks(len(parts), 9), "title": theme.TEXTS("axes.pair"), "showgrid": False}
     y_axis = theme.merge_dicts(theme.AXIS, {"domain": up, "anchor": "x2", "range": [len(parts) - 0.5, -0.5]}, ticks)
     return [bars, line], {"xaxis2": axis, "yaxis2": y_axis}

@@ -9,13 +9,16 @@ from typing import Any
 
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import FloatArray, RopeSpec, knobs
+from rope_viz.embedding.spectrum import SPED, STILL
 from rope_viz.figures import line_styles
+from rope_viz.figures.words import name_band
 from rope_viz.models.spec_url import format_value
 from rope_viz.models.variant import MOST, Variant
 from rope_viz.texts import Texts
+from rope_viz.texts.line_breaks import count_letters
 from rope_viz.texts.numbers import format_tokens
 
-TEXTS = Texts("app")
+TEXTS, FIGURES = Texts("app"), Texts("figures")
 SIZES = ("base", "head_dim", "rotary_dim", "context", "target", "pairing")
 LETTER = 7.4
 """Pixels of a letter at the size of a label."""
@@ -77,7 +80,7 @@ def name_curves(curves: Sequence[Variant]) -> list[str]:
     varying = _varying(group)
     # Several models are named already, and so the current one needs no method.
     absolute = len(varying) == 1 and not (several and varying == ["method"])
-    names: list[str] = []
+    plain_names: list[str] = []
     for curve in curves:
         if _model(curve) != _model(current) or len(group) == 1:
             first = next(each for each in curves if _model(each) == _model(curve))
@@ -86,9 +89,12 @@ def name_curves(curves: Sequence[Variant]) -> list[str]:
             parts = _describe(curve, group if absolute else [curve, current])
         parts = [_model_name(curve), *parts] if several else parts
         name = ", ".join(parts) or short_label(curve.subject.spec.scaling.name)
-        same = sum(name == before.partition(" (pinned")[0] for before in names)
-        names.append(str(TEXTS("variants.same", name=name, count=same)) if same else name)
-    return names
+        plain_names.append(name)
+    counts = [plain_names[:index].count(name) for index, name in enumerate(plain_names)]
+    return [
+        str(TEXTS("variants.same", name=name, count=count)) if count else name
+        for name, count in zip(plain_names, counts, strict=True)
+    ]
 
 
 def name_variants(current: Variant, variants: Mapping[int, Variant]) -> dict[int, str]:
@@ -98,7 +104,7 @@ def name_variants(current: Variant, variants: Mapping[int, Variant]) -> dict[int
 
 def plain(current: Compared) -> Compared:
     """Return the curve of the same model before scaling."""
-    label = f"{current.model}, plain" if current.model else "plain"
+    label = FIGURES("lines.plain_model", model=current.model) if current.model else FIGURES("lines.plain")
     return Compared(label, current.spec.plain(), *line_styles.PLAIN, current.model)
 
 
@@ -109,7 +115,7 @@ def short_label(method: str) -> str:
 
 def label_margin(curves: Sequence[Compared]) -> int:
     """Return the width in pixels to the right of a plot that the longest name at the end of a line needs."""
-    return int(min(max(LEAST_MARGIN, LETTER * max(len(c.label) for c in curves) + 14), MOST_MARGIN))
+    return int(min(max(LEAST_MARGIN, LETTER * max(count_letters(c.label) for c in curves) + 14), MOST_MARGIN))
 
 
 def _model(curve: Variant) -> tuple[str, str]:
@@ -196,5 +202,5 @@ def alternative(spec: RopeSpec, method: str) -> RopeSpec | None:
 
 def without_zeros(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Drop the columns of rare bands that are empty in all rows."""
-    empty = [name for name in ("sped up", "still") if not any(row[name] for row in rows)]
+    empty = [name for name in map(name_band, (SPED, STILL)) if not any(row[name] for row in rows)]
     return [{name: value for name, value in row.items() if name not in empty} for row in rows]

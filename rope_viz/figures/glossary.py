@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-import functools
 import html
 import re
 from collections.abc import Iterable
 
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, cache_by_language
 
 TEXTS = Texts("glossary")
-WORDS = {
-    TEXTS.entries[f"{key}.term"]: TEXTS.entries[f"{key}.meaning"]
-    for key in (name.removesuffix(".term") for name in TEXTS.entries if name.endswith(".term"))
+SLUG = {
+    key.removesuffix(".term"): f"word-{index}"
+    for index, key in enumerate(key for key in TEXTS.entries if key.endswith(".term"))
 }
-"""{term: meaning}, in the order of the file."""
+"""{entry: the anchor of its links}, in the order of the file."""
 
 LINKED = (
-    *("logit", "head", "θᵢ", "wavelength", "band", "ramp", "attention factor", "λ", "mean cosine", "softmax"),
-    *("entropy", "pairing", "bound", "sinusoidal", "bf16", "zero frequency"),
+    *("logit", "head", "theta", "wavelength", "band", "ramp", "attention_factor", "lambda", "mean_cosine", "softmax"),
+    *("entropy", "pairing", "bound", "sinusoidal", "bf16", "zero_frequency"),
 )
-"""Terms that texts link to. The others are too common to link."""
-
-SLUG = {term: f"word-{index}" for index, term in enumerate(WORDS)}
+"""Entries whose terms texts link to. The others are too common to link."""
 
 # Where no link may be inserted: links, code, formulas, tags and headings.
 _SKIPPED = r"`[^`]*`|\[[^\]]*\]\([^)]*\)|\$\$.*?\$\$|\$[^$]*\$|<a [^>]*>.*?</a>|<[^>]*>|^#.*$"
-_TERMS = "|".join(sorted((re.escape(term) for term in WORDS), key=len, reverse=True))
-_FOUND = re.compile(
-    rf"(?P<skip>{_SKIPPED})|(?<![\w/.-])(?P<term>{_TERMS})(?P<many>s?)(?![\w(′/-])", re.MULTILINE | re.DOTALL
-)
+# A letter of a word next to a term: scripts without spaces have no such letters.
+_LETTER = r"[^\W\u2e80-\u9fff]"
 
 
 def linked(markdown: str, *, terms: Iterable[str] = LINKED) -> str:
-    """Link the first mention of every term in a Markdown text that is part of the app."""
+    """Link the first mention of every term in a Markdown text that is part of the app; `terms` are entries."""
     return _marked(markdown, tuple(terms), "[{word}](#{slug})")
 
 
@@ -42,20 +37,38 @@ def linked_html(sentence: str, *, terms: Iterable[str] = LINKED) -> str:
     return _marked(sentence, tuple(terms), '<a href="#{slug}">{word}</a>')
 
 
+def meanings() -> dict[str, str]:
+    """Return {term: meaning}, in the order of the file."""
+    return {TEXTS.entries[f"{key}.term"]: TEXTS.entries[f"{key}.meaning"] for key in SLUG}
+
+
 def listed() -> dict[str, str]:
     """Return slug -> term and meaning as HTML, for the browser."""
-    return {SLUG[term]: f"<b>{html.escape(term)}</b>: {html.escape(meaning)}" for term, meaning in WORDS.items()}
+    return {
+        slug: f"<b>{html.escape(TEXTS.entries[f'{key}.term'])}</b>: {html.escape(TEXTS.entries[f'{key}.meaning'])}"
+        for key, slug in SLUG.items()
+    }
 
 
-@functools.lru_cache(512)
+@cache_by_language()
+def _compile_terms() -> tuple[re.Pattern[str], dict[str, str]]:
+    """Return what finds terms and what to skip, and {term: entry}."""
+    entries = {TEXTS.entries[f"{key}.term"]: key for key in SLUG}
+    terms = "|".join(sorted((re.escape(term) for term in entries), key=len, reverse=True))
+    found = rf"(?P<skip>{_SKIPPED})|(?<!{_LETTER})(?<![/.-])(?P<term>{terms})(?P<many>s?)(?!{_LETTER}|[(′/-])"
+    return re.compile(found, re.MULTILINE | re.DOTALL), entries
+
+
+@cache_by_language(512)
 def _marked(text: str, terms: tuple[str, ...], form: str) -> str:
+    found_by, entries = _compile_terms()
     remaining = set(terms)
 
     def link(found: re.Match[str]) -> str:
-        term = found["term"]
-        if term is None or term not in remaining:
+        entry = entries.get(found["term"])
+        if entry not in remaining:
             return found[0]
-        remaining.discard(term)
-        return form.format(word=found["term"] + found["many"], slug=SLUG[term])
+        remaining.discard(entry)
+        return form.format(word=found["term"] + found["many"], slug=SLUG[entry])
 
-    return _FOUND.sub(link, text)
+    return found_by.sub(link, text)

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.embedding.spectrum import Bands
 from rope_viz.figures import theme
+from rope_viz.figures.theme import TEXTS
 
 
 def attention_by_distance(curves: Sequence[tuple[str, str, str, FloatArray]], *, most: int) -> go.Figure:
@@ -31,12 +32,12 @@ def attention_by_distance(curves: Sequence[tuple[str, str, str, FloatArray]], *,
     return theme.figure(
         traces,
         x={
-            "title": "distance (tokens)",
+            "title": TEXTS("axes.distance_tokens"),
             "range": [-0.5, most - 0.5],
-            "unifiedhovertitle": {"text": "distance %{x:,}"},
+            "unifiedhovertitle": {"text": TEXTS("hovers.distance")},
             **theme.length_ticks(0, most, log=False),
         },
-        y={"title": "mean attention", "range": [0, min(1.05, 1.1 * top)], "tickformat": ".0%"},
+        y={"title": TEXTS("axes.attention"), "range": [0, min(1.05, 1.1 * top)], "tickformat": ".0%"},
         height=theme.SIDE_HEIGHT,
         showlegend=len(traces) > 1,
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
@@ -56,9 +57,9 @@ def parts(values: FloatArray, bands: Bands, *, before: FloatArray | None = None,
             "type": "bar",
             "x": pairs,
             "y": values.astype(np.float32),
-            "name": "now",
+            "name": TEXTS("lines.now"),
             "marker": {"color": colours[: len(values)]},
-            "hovertemplate": "now %{y:.3~g}<extra></extra>",
+            "hovertemplate": TEXTS("hovers.now"),
         }
     ]
     every = [values]
@@ -70,9 +71,9 @@ def parts(values: FloatArray, bands: Bands, *, before: FloatArray | None = None,
                 "mode": "markers",
                 "x": pairs,
                 "y": before.astype(np.float32),
-                "name": "as trained",
+                "name": TEXTS("lines.trained"),
                 "marker": {"symbol": "line-ew-open", "size": 16, "color": theme.TEXT, "line": {"width": 2}},
-                "hovertemplate": "as trained %{y:.3~g}<extra></extra>",
+                "hovertemplate": TEXTS("hovers.trained"),
             }
         )
     low = min(0.0, *(float(each.min()) for each in every))
@@ -81,7 +82,7 @@ def parts(values: FloatArray, bands: Bands, *, before: FloatArray | None = None,
     return theme.figure(
         traces,
         x=theme.pair_axis(len(values)),
-        y={"title": "adds to the logit", "range": [low - 0.08 * room, high + 0.18 * room], "zeroline": True},
+        y={"title": TEXTS("axes.logit"), "range": [low - 0.08 * room, high + 0.18 * room], "zeroline": True},
         height=theme.SIDE_HEIGHT,
         bars=[theme.BandBar(bands)],
         bargap=0.2,

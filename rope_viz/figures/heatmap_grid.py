@@ -29,15 +29,17 @@ def draw_panels(
     ends: tuple[float, float],
     scale: Any,
     bar: dict[str, Any],
-    rows: tuple[str, str] = ("query", "key"),
+    rows: tuple[str, str] | None = None,
     frames: Sequence[int] = (),
     height: int = 430,
     narrow_height: int = 560,
 ) -> Any:
     """Draw square maps over the same `labels`, with one colour scale from `ends[0]` to `ends[1]`.
 
-    `rows` names the rows and the columns; the rows with an index in `frames` get a frame in every panel.
+    `rows` names the rows and the columns, by default query and key. The rows with an index in `frames` get a frame in
+    every panel.
     """
+    rows = rows or (theme.TEXTS("lines.query"), theme.TEXTS("lines.key"))
     count = len(panels)
     width = (1.0 - GAP * (count - 1)) / count
     ticks, few = _choose_ticks(labels, 20), _choose_ticks(labels, 12)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from rope_viz.embedding import scaling
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import theme
-from rope_viz.texts.numbers import format_tokens
+from rope_viz.figures.theme import TEXTS
 
 
 class LineStyle(NamedTuple):
@@ -63,18 +63,18 @@ def take_slots(count: int, taken: Collection[LineStyle] = ()) -> list[LineStyle]
     """
     free = [look for look in SLOTS if look not in taken]
     if count > len(free):
-        raise ValueError(f"one figure compares at most {len(SLOTS)} lines, got {count + len(SLOTS) - len(free)}")
+        raise ValueError(TEXTS("errors.too_many_lines", most=len(SLOTS), count=count + len(SLOTS) - len(free)))
     return free[:count]
 
 
 def length_rules(spec: RopeSpec, *, axis: str, stop: float = math.inf) -> list[dict[str, Any]]:
     """Return a solid rule at the trained length and a dashed one at the target, or one rule if they are equal."""
     if spec.target == spec.context:
-        rules = [(spec.context, f"{spec.length_name} length {format_tokens(spec.context)}", "solid")]
+        rules = [(spec.context, TEXTS(f"rules.{spec.length_name}_length", length=spec.context), "solid")]
     else:
         rules = [
-            (spec.context, f"{spec.length_name} {format_tokens(spec.context)}", "solid"),
-            (spec.target, f"target {format_tokens(spec.target)}", "dash"),
+            (spec.context, TEXTS(f"rules.{spec.length_name}", length=spec.context), "solid"),
+            (spec.target, TEXTS("rules.target", length=spec.target), "dash"),
         ]
     return [theme.rule(at, text, axis=axis, dash=dash) for at, text, dash in rules if at < stop]
 
@@ -83,12 +83,16 @@ def pin_marker(pair: int, value: float) -> dict[str, Any]:
     """Return a ring around the pinned pair's point on a curve over the pairs."""
     marker = {"size": 13, "color": theme.tint(theme.CURRENT, 0.2), "line": {"color": theme.CURRENT, "width": 2}}
     where = {"type": "scatter", "x": [pair], "y": [value], "mode": "markers", "marker": marker, "hoverinfo": "skip"}
-    return where | {"name": f"pinned pair {pair}", "meta": {"csv": False}}
+    return where | {"name": TEXTS("rules.pinned", pair=pair), "meta": {"csv": False}}
 
 
 def pin_rule_x(pin: int | None, spec: RopeSpec) -> list[dict[str, Any]]:
     """Return a vertical line at the pinned pair in a figure over the pairs."""
-    return [theme.rule(pin, f"pair {pin}", axis="x", dash="dot")] if pin is not None and pin < spec.pairs else []
+    return (
+        [theme.rule(pin, TEXTS("rules.pair", pair=pin), axis="x", dash="dot")]
+        if pin is not None and pin < spec.pairs
+        else []
+    )
 
 
 def pin_in_plot(pin: int | None, spec: RopeSpec) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -16,6 +16,8 @@ from rope_viz.figures.compared import Compared, label_margin, plain
 from rope_viz.figures.line_styles import pin_in_plot
 from rope_viz.figures.words import PAIRS
 from rope_viz.texts import Sentence
+from rope_viz.texts.line_breaks import count_letters
+from rope_viz.texts.texts import join_items
 
 TOGETHER = 12.0  # pixels between ends that are too near to name
 
@@ -56,7 +58,9 @@ def name_lines(lines: Sequence[Named], span: Sequence[float], *, log: bool, plot
     taken: list[FloatArray] = []
     at_end: list[tuple[float, float, str, str]] = []
     for index, line in enumerate(lines):
-        found = _find_place(pixels, index, len(line.name) * LETTER, (low, high), taken) if meets[index] else None
+        found = (
+            _find_place(pixels, index, count_letters(line.name) * LETTER, (low, high), taken) if meets[index] else None
+        )
         if found is None:
             at, _ = ends[index]
             at_end.append((at, float(line.y[at]), line.name, line.colour))
@@ -132,7 +136,7 @@ HOVER = "θ′/θ {0} %{{y:.4~g}}<extra></extra>"
 
 def title_ratios(curves: Sequence[Compared]) -> Sentence:
     """Return the accessible name of `ratios`."""
-    return PAIRS("ratios_title", curves=", ".join(curve.label for curve in curves))
+    return PAIRS("ratios_title", curves=join_items([curve.label for curve in curves]))
 
 
 def ratios(curves: Sequence[Compared], *, pin: int | None = None) -> go.Figure:
@@ -144,14 +148,14 @@ def ratios(curves: Sequence[Compared], *, pin: int | None = None) -> go.Figure:
         curves,
         lambda c: theme.finite(np.where(c.inv_freq > 0, spectrum.ratio(c.spec, length=c.spec.target), np.nan)),
         {
-            "title": "θ′ᵢ / θᵢ, scaled over plain frequency (log)",
+            "title": theme.TEXTS("axes.ratio"),
             "type": "log",
             "range": theme.log_range(floor / 1.35, top * 1.35),
             **_ratio_ticks(floor, top),
         },
         log=True,
         pin=pin,
-        hover="%{y:.4~g} of the plain frequency",
+        hover=theme.TEXTS("hovers.ratio"),
     )
 
 

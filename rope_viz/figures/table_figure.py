@@ -8,6 +8,7 @@ from typing import Any
 
 from rope_viz.figures import theme
 from rope_viz.texts import Texts
+from rope_viz.texts.line_breaks import count_letters, split_pieces, wrap_letters
 
 TEXTS = Texts("tables")
 ROW, MOST = 24, 40
@@ -98,9 +99,10 @@ def share_width(rows: Sequence[Sequence[str]], letters: float) -> tuple[list[flo
     No column is narrower than its longest word; the rest of the `letters` available goes to the widest cells.
     """
     longest = [
-        max(max(map(len, text.split()), default=0) for text in column) + GAP for column in zip(*rows, strict=True)
+        max(max((count_letters(piece.strip()) for piece in split_pieces(text)), default=0) for text in column) + GAP
+        for column in zip(*rows, strict=True)
     ]
-    widest = [min(max(map(len, column)), 60) + GAP for column in zip(*rows, strict=True)]
+    widest = [min(max(map(count_letters, column)), 60) + GAP for column in zip(*rows, strict=True)]
     needed, spare = sum(longest), max(letters - sum(longest), 0.0)
     wanted = [max(wide - word, 0) for wide, word in zip(widest, longest, strict=True)]
     column_widths = [word + spare * want / (sum(wanted) or 1) for word, want in zip(longest, wanted, strict=True)]
@@ -109,9 +111,4 @@ def share_width(rows: Sequence[Sequence[str]], letters: float) -> tuple[list[flo
 
 def wrap_text(text: str, most: float) -> str:
     """Wrap the text at `most` letters, without splitting words."""
-    lines = [""]
-    for word in text.split():
-        if lines[-1] and len(lines[-1]) + len(word) >= most:
-            lines.append("")
-        lines[-1] = f"{lines[-1]} {word}".strip()
-    return "<br>".join(lines)
+    return "<br>".join(wrap_letters(text, most))

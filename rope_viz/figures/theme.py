@@ -13,8 +13,12 @@ import plotly.colors
 import plotly.graph_objects as go
 import plotly.io
 
-from rope_viz.embedding.spectrum import BAND_NAMES, Bands
+from rope_viz.embedding.spectrum import Bands
+from rope_viz.figures.words import name_band
+from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_tokens
+
+TEXTS = Texts("figures")
 
 # Light colour -> dark colour is in DARK. Figures are built with the light palette; the browser swaps it.
 PLAIN, CURRENT = "#5B6470", "#0B62C4"
@@ -163,12 +167,10 @@ AXIS: dict[str, Any] = {
 SPIKE = {"spikemode": "across", "spikethickness": 1, "spikecolor": RULE, "spikedash": "solid", "spikesnap": "data"}
 
 
-PAIR_AXIS = {"title": "pair i", "unifiedhovertitle": {"text": "pair %{x}"}}
-
-
 def pair_axis(pairs: int) -> dict[str, Any]:
     """Return the x axis of figures over the pairs."""
-    return PAIR_AXIS | {"range": [-0.5, pairs - 0.5], "tickvals": thin_ticks(pairs)}
+    hover = {"unifiedhovertitle": {"text": TEXTS("hovers.pair")}}
+    return {"title": TEXTS("axes.pair")} | hover | {"range": [-0.5, pairs - 0.5], "tickvals": thin_ticks(pairs)}
 
 
 def merge_dicts(*parts: dict[str, Any]) -> dict[str, Any]:
@@ -262,7 +264,7 @@ def band_shapes(bars: Sequence[BandBar], plot: float) -> list[dict[str, Any]]:
             piece = across | {"yref": "paper", "y0": low, "y1": high, "fillcolor": BAND_COLOURS[kind]}
             count = last - first + 1
             if count >= 3:
-                label = {"text": f"{BAND_NAMES[kind]} {count}", "textposition": "top center", "yanchor": "bottom"}
+                label = {"text": f"{name_band(kind)} {count}", "textposition": "top center", "yanchor": "bottom"}
                 piece["label"] = label | {"padding": 0, "font": {"size": 12, "color": BAND_COLOURS[kind]}}
             shapes.append(piece)
         if len(bars) > 1:

@@ -16,6 +16,7 @@ from rope_viz.figures import theme
 from rope_viz.figures.compared import Compared, label_margin
 from rope_viz.figures.line_styles import length_rules, pin_marker
 from rope_viz.figures.method_curves import Named, name_lines
+from rope_viz.figures.theme import TEXTS
 from rope_viz.texts.numbers import format_number, format_tokens
 
 
@@ -32,7 +33,9 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None, curves: Sequence[Comp
     rows = _hover(spec, scaled)
     # One axis of several may own pairs that are not adjacent: draw markers, because a line would skip them.
     single = isinstance(spec, AlongAxis)
-    names = ("all pairs", "of this axis") if single else ("plain", curves[0].label if curves else "scaled")
+    names: tuple[str, str] = TEXTS("lines.plain"), curves[0].label if curves else TEXTS("lines.scaled")
+    if single:
+        names = TEXTS("lines.all_pairs"), TEXTS("lines.axis_pairs")
     dots: dict[str, Any] = {"mode": "lines+markers", "marker": {"size": 7, "color": theme.CURRENT}} if single else {}
     traces = []
     if is_scaled or not curves:
@@ -43,7 +46,7 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None, curves: Sequence[Comp
                 names[0],
                 theme.PLAIN,
                 dash="dot" if is_scaled else "solid",
-                hovertemplate=f"{names[0]} %{{y:,.4~g}} tokens<extra></extra>"
+                hovertemplate=TEXTS("hovers.wavelength", name=names[0])
                 if is_scaled
                 else "%{customdata}<extra></extra>",
                 customdata=None if is_scaled else rows,
@@ -51,7 +54,7 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None, curves: Sequence[Comp
         )
     notes = []
     for c in curves[1:]:
-        hover = f"{c.label} %{{y:,.4~g}} tokens<extra></extra>"
+        hover = TEXTS("hovers.wavelength", name=c.label)
         wave = theme.finite(spectrum.wavelength(c.inv_freq))
         traces.append(theme.line(np.arange(c.spec.pairs), wave, c.label, c.colour, dash=c.dash, hovertemplate=hover))
     if is_scaled or curves:
@@ -90,7 +93,7 @@ def wavelengths(spec: RopeSpec, *, pin: int | None = None, curves: Sequence[Comp
         traces,
         x=theme.pair_axis(max([spec.pairs, *(c.spec.pairs for c in curves)])),
         y={
-            "title": "wavelength (tokens per turn, log)",
+            "title": TEXTS("axes.wavelength"),
             "type": "log",
             "range": theme.log_range(low, high),
             **theme.length_ticks(low, high),
@@ -117,7 +120,7 @@ def unturned_shapes(spec: RopeSpec, top: float, bottom: float | None = None) -> 
     # Put the label in free space: the top is free of curves when unscaled, else it holds band names and two curves.
     plain = np.array_equal(spec.plain_inv_freq, spec.inv_freq(spec.target))
     label = {
-        "text": f"never a whole turn in training: {slow.size}",
+        "text": TEXTS("lines.unturned", count=slow.size),
         "textposition": "top right" if plain else "bottom right",
         "padding": 24 if plain else 6,
         "font": {"size": 12, "color": theme.TEXT},
@@ -129,17 +132,22 @@ def unturned_shapes(spec: RopeSpec, top: float, bottom: float | None = None) -> 
         named = run is longest
         shapes += theme.label_above(area, label)[: 2 if named and bottom is None else 1]
         if named and bottom is not None:
-            below = {"text": f"↑ never a whole turn<br>in training: {slow.size}", "textposition": "bottom right"}
+            below = {"text": TEXTS("lines.unturned_below", count=slow.size), "textposition": "bottom right"}
             empty = {"y0": bottom, "y1": spec.context, "fillcolor": "rgba(0, 0, 0, 0)"}
             shapes.append(across | empty | {"label": label | below | {"padding": 6}})
     return shapes
 
 
 def _hover(spec: RopeSpec, scaled: Any) -> list[str]:
-    turns = spec.context * scaled / (2 * math.pi)
+    turns, context = spec.context * scaled / (2 * math.pi), format_tokens(spec.context)
+    form = TEXTS.entries["hovers.turns"].format
     return [
-        f"θ {format_number(f)} rad/pos · wavelength {format_tokens(w) if f else '∞'} · {format_number(r)} turns in "
-        f"{format_tokens(spec.context)}"
+        form(
+            theta=format_number(f),
+            wavelength=format_tokens(w) if f else "∞",
+            turns=format_number(r),
+            context=context,
+        )
         for f, w, r in zip(scaled, spectrum.wavelength(scaled), turns, strict=True)
     ]
 

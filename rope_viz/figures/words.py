@@ -70,6 +70,16 @@ BANDS = {KEPT: "kept", BLENDED: "blended", DIVIDED: "divided", SPED: "sped", STI
 """The name of each band in the text file, in the order of a sentence."""
 
 
+def name_band(kind: int) -> str:
+    """Return the name of a band as a label."""
+    return PAIRS(f"band_names.{BANDS[kind]}")
+
+
+def name_length(spec: RopeSpec) -> str:
+    """Return the word for the length that the scaling starts from: trained or original."""
+    return str(PAIRS(f"length_names.{spec.length_name}"))
+
+
 def describe_bands(spec: RopeSpec) -> Sentence:
     """Count the pairs of each band at the target length, with the smallest and largest change of frequency."""
     share, kind = spectrum.ratio(spec, length=spec.target), spectrum.bands(spec, length=spec.target).kind
@@ -104,7 +114,7 @@ def count_unturned(spec: RopeSpec) -> Sentence:
     zero, slow = int(np.count_nonzero(turns == 0.0)), int(np.count_nonzero((turns > 0.0) & (turns < 1.0)))
     others = spec.pairs - zero
     how_many = "all" if not slow else "none" if slow == others else "some"
-    length = PAIRS("training.length", length_name=spec.length_name, count=spec.context, context=spec.context)
+    length = PAIRS("training.length", length_name=name_length(spec), count=spec.context, context=spec.context)
     numbers = {"slow": slow, "pairs": spec.pairs, "zero": zero, "others": others, "length": length}
     if not zero:
         return PAIRS(f"training.{how_many}", **numbers)

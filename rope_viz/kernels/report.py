@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rope_viz.embedding.spec import PAIRINGS, require_number, short_repr
-from rope_viz.kernels.measurement_process import MeasurementReport
+from rope_viz.kernels.measurement_process import TEXTS, MeasurementReport
 from rope_viz.storage.decode_json import decode_json
+from rope_viz.texts.texts import join_items
 
 if TYPE_CHECKING:
     from rope_viz.kernels.measure import Measurement, Workload
@@ -105,7 +106,7 @@ def parse_report(content: bytes, problem: str) -> MeasurementReport:
     if not all(isinstance(part, dict) for part in named) or not isinstance(report.agreement, list):
         raise ValueError(problem)
     if len(report.ways) > MOST_ROWS or len(report.agreement) > MOST_ROWS:
-        raise ValueError(f"a measurement has at most {MOST_ROWS:,} rows")
+        raise ValueError(TEXTS("report.rows", most_rows=MOST_ROWS))
     for name, way in report.ways.items():
         check_way(name, way)
     for row in report.agreement:
@@ -114,66 +115,66 @@ def parse_report(content: bytes, problem: str) -> MeasurementReport:
         check_workload(report.workload)
         check_machine(report.machine)
     if report.ran and "copy" not in {way["name"] for way in report.ran}:
-        raise ValueError("a measurement must have timed the copy that the others are compared with")
+        raise ValueError(TEXTS("report.copy"))
     return report
 
 
 def check_way(name: str, way: Any) -> None:
     """Raise `ValueError` unless this is one way: timed, with all its numbers, or not timed, with a note."""
-    label = f"the way {short_repr(name)}"
+    label = TEXTS("report.way", name=short_repr(name))
     check_object(way, label, texts=("name", "note"))
     if way["name"] != name:
-        raise ValueError(f"{label} has another name, {short_repr(way['name'])}")
+        raise ValueError(TEXTS("report.other_name", label=label, name=short_repr(way["name"])))
     timed = [key for key in TIMES if way.get(key) is not None]
     for key in TIMES if timed else ():
-        require_number(way.get(key), f"{key} of {label}", least=1e-15, most=1e18)
+        require_number(way.get(key), TEXTS("report.part", key=key, label=label), least=1e-15, most=1e18)
     for key in (*TIMES, "error", "host_s"):
         way.setdefault(key, None)
     if way["host_s"] is not None:
-        require_number(way["host_s"], f"host_s of {label}", least=0.0, most=1e6)
+        require_number(way["host_s"], TEXTS("report.host", label=label), least=0.0, most=1e6)
     if way["error"] is not None:
-        require_number(way["error"], f"error of {label}", least=0.0, most=1e30)
+        require_number(way["error"], TEXTS("report.error", label=label), least=0.0, most=1e30)
 
 
 def check_agreement(row: Any) -> None:
     """Raise `ValueError` unless this is one row of the comparison with float64."""
-    check_object(row, "a row of the agreement", texts=("dtype", "backend"))
+    check_object(row, TEXTS("report.row"), texts=("dtype", "backend"))
     check_pairing(row)
     for key in ("difference", "half_step"):
-        require_number(row.get(key), f"{key} of the agreement", least=0.0, most=1e30)
+        require_number(row.get(key), TEXTS("report.agreement", key=key), least=0.0, most=1e30)
 
 
 def check_workload(load: dict[str, Any]) -> None:
     """Raise `ValueError` unless the measured tensors are described."""
-    check_object(load, "the workload", texts=("dtype",))
+    check_object(load, TEXTS("report.workload"), texts=("dtype",))
     check_pairing(load)
     for key in ("tokens", "heads", "head_dim"):
-        require_number(load.get(key), f"{key} of the workload", least=1, most=1e12, integer=True)
+        require_number(load.get(key), TEXTS("report.workload_part", key=key), least=1, most=1e12, integer=True)
 
 
 def check_machine(machine: dict[str, Any]) -> None:
     """Raise `ValueError` unless the machine is described."""
-    check_object(machine, "the machine", texts=("device", "torch"))
+    check_object(machine, TEXTS("report.machine"), texts=("device", "torch"))
     for key in ("gpu", "gpu_found"):
         if not isinstance(machine.get(key), bool):
-            raise ValueError(f"{key} of the machine must be true or false, got {short_repr(machine.get(key))}")
-    require_number(machine.get("threads"), "threads of the machine", least=1, most=1e6, integer=True)
-    require_number(machine.get("bytes"), "bytes of the machine", least=1, most=1e18)
+            raise ValueError(TEXTS("report.flag", key=key, got=short_repr(machine.get(key))))
+    require_number(machine.get("threads"), TEXTS("report.threads"), least=1, most=1e6, integer=True)
+    require_number(machine.get("bytes"), TEXTS("report.bytes"), least=1, most=1e18)
 
 
 def check_object(value: Any, label: str, *, texts: Sequence[str]) -> None:
     """Raise `ValueError` unless this is a JSON object with these keys, each a text that is not too long."""
     if not isinstance(value, dict):
-        raise ValueError(f"{label} must be an object, got {short_repr(value)}")
+        raise ValueError(TEXTS("report.object", label=label, got=short_repr(value)))
     for key in texts:
         if not isinstance(value.get(key), str) or len(value[key]) > LONGEST:
-            raise ValueError(f"{key} of {label} must be a text of at most {LONGEST:,} characters")
+            raise ValueError(TEXTS("report.text", key=key, label=label, longest=LONGEST))
 
 
 def check_pairing(value: dict[str, Any]) -> None:
     """Raise `ValueError` unless the object names a pairing."""
     if value.get("pairing") not in PAIRINGS:
-        raise ValueError(f"the pairing must be one of {', '.join(PAIRINGS)}, got {short_repr(value.get('pairing'))}")
+        raise ValueError(TEXTS("report.pairing", pairings=join_items(PAIRINGS), got=short_repr(value.get("pairing"))))
 
 
 def main() -> None:

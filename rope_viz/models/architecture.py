@@ -243,7 +243,7 @@ class Architecture:
     position axis, `query_temperature` is None where no factor multiplies the queries. `since` is the first of the known
     transformers releases that has the type. `twin` is a type that servers read by the same file, `by_class` {class in
     `architectures`: the type whose code it is}.
-    `other_code` says what another published code of the same type computes otherwise, empty where there is none.
+    `other_code`: another published code of the same type computes otherwise, as the texts say.
     `documented_lengths` has {limit: (trained length, source)} where the maker says that limits leave room beyond it.
     `listed` is False for a type without a record.
     """
@@ -271,7 +271,7 @@ class Architecture:
     since: str = ""
     twin: str = ""
     by_class: Mapping[str, str] = field(default_factory=dict)
-    other_code: str = ""
+    other_code: bool = False
     documented_lengths: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     runtimes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     executed: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)

@@ -11,7 +11,9 @@ from typing import Any, TypeAlias, TypeGuard, overload
 import numpy as np
 
 from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, FloatArray, require_number, short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.architecture import Architecture, find_architecture
+from rope_viz.texts.texts import join_items
 
 Params: TypeAlias = dict[str, Any]
 
@@ -43,7 +45,7 @@ class ConfigReader:
 
     def __init__(self, config: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> None:
         if not isinstance(config, Mapping):
-            raise ValueError(f"a config must be an object, got {short_repr(config)}")
+            raise ValueError(TEXTS("value.config", config=short_repr(config)))
         self.config, self._defaults = config, defaults or {}
 
     def defaults(self) -> Mapping[str, Any]:
@@ -98,7 +100,7 @@ class ConfigReader:
         """Return a whole number as `size` does. Raises `ValueError` where there is none."""
         value = self.size(*names, least=least, most=most)
         if value is None:
-            raise ValueError(f"{names[0]} is missing: expected a whole number")
+            raise ValueError(TEXTS("value.missing", name=names[0]))
         return value
 
     def numbers(
@@ -107,13 +109,15 @@ class ConfigReader:
         """Return a list of numbers. A single number is repeated `count` times."""
         value = self.value(*names)
         value = default if value is None else value
-        label = f"{self.name(*names)} entries"
+        label = TEXTS("value.entries", name=self.name(*names))
         if isinstance(value, (int, float)) and not isinstance(value, bool) and count:
             value, label = [value] * count, self.name(*names)
         if not isinstance(value, (list, tuple)):
-            raise ValueError(f"{self.name(*names)} must be a list of numbers, got {short_repr(value)}")
+            raise ValueError(TEXTS("value.list", name=self.name(*names), got=short_repr(value)))
         if count is not None and len(value) != count:
-            raise ValueError(f"{self.name(*names)} must have {count} numbers, got {short_repr(list(value))}")
+            raise ValueError(
+                TEXTS("config_reader.numbers", name=self.name(*names), expected=count, got=short_repr(list(value)))
+            )
         for part in value:
             require_number(part, label, **bounds)
         return [float(part) for part in value]
@@ -130,16 +134,16 @@ class ConfigReader:
         try:
             array = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError):
-            raise ValueError(f"{self.name(*names)} must be rows of numbers alike, got {short_repr(value)}") from None
+            raise ValueError(TEXTS("config_reader.rows", name=self.name(*names), got=short_repr(value))) from None
         if not np.all(np.isfinite(array)):
-            raise ValueError(f"{self.name(*names)} must be finite numbers")
+            raise ValueError(TEXTS("config_reader.finite", name=self.name(*names)))
         return array
 
     def mapping(self, *names: str) -> Params | None:
         """Return a copy of the object under these names, None where it is absent or empty."""
         value = self.raw(*names)
         if value is not None and not isinstance(value, Mapping):
-            raise ValueError(f"{self.name(*names)} must be an object, got {short_repr(value)}")
+            raise ValueError(TEXTS("value.object", name=self.name(*names), got=short_repr(value)))
         return (
             {name: dict(part) if isinstance(part, Mapping) else part for name, part in value.items()} if value else None
         )
@@ -150,14 +154,16 @@ class ConfigReader:
     def flag(self, *names: str, default: bool = False) -> bool:
         value = self.value(*names)
         if value is not None and not isinstance(value, bool):
-            raise ValueError(f"{self.name(*names)} must be true or false, got {short_repr(value)}")
+            raise ValueError(TEXTS("value.boolean", name=self.name(*names), got=short_repr(value)))
         return default if value is None else value
 
     def choice(self, *names: str, options: Sequence[str], default: str = "") -> str:
         """Return one of the options; the first where the config names none and there is no `default`."""
         value = self.value(*names)
         if value is not None and value not in options:
-            raise ValueError(f"{self.name(*names)} must be one of {', '.join(options)}, got {short_repr(value)}")
+            raise ValueError(
+                TEXTS("value.one_of", name=self.name(*names), options=join_items([*options]), got=short_repr(value))
+            )
         return value if value is not None else default or options[0]
 
     def head_size(self, default: int | None = None, *, width: str = "", derived: bool = False) -> int:
@@ -172,10 +178,10 @@ class ConfigReader:
             return self.required(*HEAD_SIZE, least=2, most=MAX_HEAD_DIM)
         if has_width:
             size = self.required(*names) // self.required(*HEADS)
-            require_number(size, "the size of a head", least=2, most=MAX_HEAD_DIM)
+            require_number(size, TEXTS("name.head_size"), least=2, most=MAX_HEAD_DIM)
             return size
         if default is None:
-            raise ValueError("head_dim is missing: expected it, or hidden_size and num_attention_heads")
+            raise ValueError(TEXTS("config_reader.head_dim"))
         return default
 
     def base(self, default: float) -> float:
@@ -259,7 +265,7 @@ class Fields(ConfigReader):
         if value is None:
             return None
         if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
-            raise ValueError(f"layer_types must be a list of names, got {short_repr(value)}")
+            raise ValueError(TEXTS("config_reader.layer_types", got=short_repr(value)))
         return [RENAMED_LAYERS.get(str(name), str(name)) for name in value]
 
     def layer(self, layer: str) -> Fields:
@@ -356,4 +362,4 @@ def name_config(config: Mapping[str, Any]) -> str:
             name = re.sub(r"[^\w /.+-]", "", "/".join(parts[-words:])).strip(" /")[:48]
             if name:
                 return name
-    return "Your config"
+    return TEXTS("config_reader.your_config")

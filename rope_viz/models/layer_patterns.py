@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rope_viz.embedding.spec import require_number, short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.architecture import LayerPattern
 from rope_viz.models.config_reader import RENAMED_LAYERS, Fields
-from rope_viz.storage.decode_json import read_own
 
 WITHOUT_ATTENTION = ("linear_attention", "conv", "mamba", "recurrent", "moe", "mlp")
 COMPRESSED_LAYERS = {0: "sliding_attention", 4: "compressed_sparse_attention", 128: "heavily_compressed_attention"}
@@ -29,8 +29,6 @@ LISTS = tuple(
 """Keys by which a config says of what type each layer is."""
 MAX_LAYERS = 10_000
 """No model has as many."""
-# What decides which layers rotate, by `layers.rotating` of the record, in words.
-WHERE = read_own(__file__, "rotating_layers.json")
 
 
 def resolve_layer_types(fields: Fields) -> list[str] | None:
@@ -145,7 +143,7 @@ def read_old_layer_types(fields: Fields) -> list[str] | None:
         layers = read_numbers(ratios, "compress_ratios")[: fields.size("num_hidden_layers")]
         unknown = next((one for one in layers if one not in COMPRESSED_LAYERS), None)
         if unknown is not None:
-            raise ValueError(f"compress_ratios must list 0, 4 or 128 for each layer, got {unknown}")
+            raise ValueError(TEXTS("layers.ratios", unknown=unknown))
         return [COMPRESSED_LAYERS[int(one)] for one in layers]
     given = config.get("layers_block_type")
     if isinstance(given, (list, tuple)):
@@ -154,7 +152,7 @@ def read_old_layer_types(fields: Fields) -> list[str] | None:
     if isinstance(letters, str) and letters:
         foreign = next((letter for letter in letters if letter not in LETTERS), None)
         if foreign is not None:
-            raise ValueError(f"hybrid_override_pattern must consist of {' '.join(LETTERS)}, got {short_repr(foreign)}")
+            raise ValueError(TEXTS("layers.letters", letters=" ".join(LETTERS), foreign=short_repr(foreign)))
         return [LETTERS[letter] for letter in letters[:MAX_LAYERS]]
     windowed = config.get("hybrid_layer_pattern")
     if windowed is not None:
@@ -187,29 +185,29 @@ def read_attention_layers(fields: Fields, count: int) -> set[int]:
 def read_numbers(given: object, key: str) -> Sequence[float]:
     """Return a list of numbers. Raises `ValueError` naming the key where it is something else."""
     if not isinstance(given, (list, tuple)):
-        raise ValueError(f"{key} must be a list of numbers, got {short_repr(given)}")
+        raise ValueError(TEXTS("value.list", name=key, got=short_repr(given)))
+    label = TEXTS("value.entries", name=key)
     for value in given:
-        require_number(int(value) if isinstance(value, bool) else value, f"{key} entries")
+        require_number(int(value) if isinstance(value, bool) else value, label)
     return given
 
 
 def describe_rotating_layers(fields: Fields) -> str:
     """Return a sentence that says which layers rotate; empty where all do."""
     rotating = fields.architecture.layers.rotating
-    which = WHERE.get("sliding" if only_sliding_rotate(fields) else rotating, "")
+    which = TEXTS.group("rotating.which").get("sliding" if only_sliding_rotate(fields) else rotating, "")
     turns = find_rotating_layers(fields)
     if rotating == "linear_rope" and turns is None:
         return ""
     if not which or (turns is not None and all(turns)):
         return ""
-    return f"Only some layers rotate{'' if turns is None else f', {sum(turns)} of {len(turns)}'}: {which}."
+    if turns is None:
+        return TEXTS("rotating.some", which=which)
+    return TEXTS("rotating.count", rotating=sum(turns), layers=len(turns), which=which)
 
 
 def describe_rotated_shares(fields: Fields) -> str:
     """Return a sentence on how much of a head rotates by layer type, for Gemma 4 and its like; empty for others."""
     if not fields.architecture.rope.global_heads:
         return ""
-    return (
-        "The sliding-attention layers rotate the whole head. The full-attention layers have a larger head and rotate "
-        "only its first pairs (partial_rotary_factor, 0.25 by default); the others have zero frequency."
-    )
+    return TEXTS("rotating.shares")

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from rope_viz.models import TEXTS
+
 LONGEST = 100
 """Characters. The longest published model type has 31, the longest name of a class 63."""
 NAMES = frozenset(
@@ -72,5 +74,7 @@ def describe_long_names(found: Mapping[Path, int]) -> list[tuple[str, str]]:
 
 def describe_long_name(path: Path, count: int) -> str:
     """Return the sentence about one place; "" at the end of a path stands for the keys of the object."""
-    name = f"A key of {path[-2]}" if path[-1] == "" else path[-1]
-    return f"{name} has {count:,} characters. Only the first {LONGEST} are read: no known name is longer."
+    values = {"characters": count, "longest": LONGEST}
+    if path[-1] == "":
+        return TEXTS("long_name.key", object=path[-2], **values)
+    return TEXTS("long_name.value", key=path[-1], **values)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from rope_viz.embedding.spec import RopeSpec, short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.architecture import Architecture
 from rope_viz.models.catalog import Model, catalog
 from rope_viz.models.config_reader import Fields
@@ -31,6 +32,9 @@ from rope_viz.models.no_rope_types import describe_doubt, describe_other_code
 from rope_viz.models.rope_config import build_specs, find_main_layer
 from rope_viz.models.rope_parameters import LAYER_TYPES, Layers, resolve_rope_parameters
 from rope_viz.models.text_config import Part, find_text_part, read_text_fields
+from rope_viz.texts import cached_text_property
+from rope_viz.texts.sentences import describe_error
+from rope_viz.texts.texts import join_items
 
 
 class HasDict(Protocol):
@@ -42,12 +46,6 @@ class HasDict(Protocol):
 
 Source: TypeAlias = "Mapping[str, Any] | ModelConfig | os.PathLike[str] | HasDict"
 """What functions take as a config. A path is that of a config.json, of its folder, or of a GGUF file."""
-
-LEARNED = (
-    "LeRoPE: each pair's frequency is multiplied by a learned number, and the values are in the weights. "
-    "Shown are those before training."
-)
-"""The note on a model whose frequencies were trained."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +87,8 @@ class ModelConfig:
             source = source.to_dict()
         if not isinstance(source, Mapping):
             # A text never names a file: configs of unknown origin must not make a server read one.
-            hint = f": pathlib.Path({short_repr(source)}) reads a file" if isinstance(source, str) else ""
-            raise ValueError(f"a config must be an object, got {short_repr(source)}{hint}")
+            key = "model_config.path" if isinstance(source, str) else "value.config"
+            raise ValueError(TEXTS(key, config=short_repr(source)))
         with normalise_errors():
             mapping, long_names = cut_long_names(to_config(source))
         return cls(dict(mapping), known, numbers_only, long_names, wrapper or find_published_wrapper(mapping))
@@ -149,9 +147,9 @@ class ModelConfig:
         if not name or ("" in self.specs and name in LAYER_TYPES):
             return self.main_layer
         if "" in self.specs:
-            raise ValueError(f"all layers share one embedding: omit the layer {short_repr(name)}")
+            raise ValueError(TEXTS("model_config.one_layer", name=short_repr(name)))
         if name not in self.specs:
-            raise ValueError(f"layer must be one of {', '.join(self.specs)}, got {short_repr(name)}")
+            raise ValueError(TEXTS("model_config.layers", layers=join_items(self.specs), name=short_repr(name)))
         return name
 
     @functools.cached_property
@@ -179,7 +177,7 @@ class ModelConfig:
         """The length that a new method starts from, and where it is known from."""
         return self.identity.trained
 
-    @functools.cached_property
+    @cached_text_property
     def identity(self) -> Identity:
         return self.identify()
 
@@ -222,7 +220,7 @@ class ModelConfig:
         """Return the window of the layers of one type that rotate; None where some of them see everything."""
         return find_layer_window(self.fields, layer)
 
-    @functools.cached_property
+    @cached_text_property
     def notes(self) -> tuple[str, ...]:
         """Sentences on what was assumed, and on layers that rotate otherwise than the rest."""
         texts = [describe_source(self.mapping), *(text for _, text in describe_long_names(self.long_names))]
@@ -231,16 +229,16 @@ class ModelConfig:
             with contextlib.suppress(ValueError):
                 texts.append(describe(self.fields))
         if self.architecture.rope.learned:
-            texts.append(LEARNED)
+            texts.append(TEXTS("learned"))
         return tuple(text for text in texts if text)
 
-    @functools.cached_property
+    @cached_text_property
     def problems(self) -> tuple[str, ...]:
         """What RoPE cannot be computed without, in sentences; () where it can be computed."""
         try:
             _ = self.specs
         except ValueError as error:
-            return (str(error),)
+            return (describe_error(error),)
         return ()
 
 
@@ -255,7 +253,7 @@ def find_published_wrapper(config: Mapping[str, Any]) -> str:
 def read_catalog_model(id: str) -> ModelConfig:
     """Return the config of a model of the catalog. Raises `ValueError` for an id that is not there."""
     if id not in catalog():
-        raise ValueError(f"unknown model {short_repr(id)}: it is not in the list of models")
+        raise ValueError(TEXTS("model_config.unknown", id=short_repr(id)))
     return ModelConfig.read(catalog()[id].config, known=catalog()[id])
 
 
@@ -285,6 +283,6 @@ def normalise_errors() -> Iterator[None]:
     try:
         yield
     except RecursionError:
-        raise ValueError("the config is nested too deeply") from None
+        raise ValueError(TEXTS("model_config.deep")) from None
     except ArithmeticError:
-        raise ValueError("the numbers of the config are too large or too small to compute with") from None
+        raise ValueError(TEXTS("model_config.numbers")) from None

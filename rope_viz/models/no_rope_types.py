@@ -12,11 +12,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rope_viz.embedding import TEXTS as EMBEDDING
 from rope_viz.embedding.spec import short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.architecture import Architecture, RopeReading, listed_types
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.rope_parameters import get_dotted
 from rope_viz.storage.decode_json import read_own
+from rope_viz.texts.texts import join_items
 
 
 class NoRope(ValueError):  # noqa: N818 - nothing is wrong
@@ -37,14 +40,14 @@ def types_by_letters() -> Mapping[str, str]:
 
 @functools.cache
 def table() -> dict[str, dict[str, Any]]:
-    """Return {reason: {"why": half a sentence, "types": model types}}."""
+    """Return {reason: {"types": model types}}."""
     found: dict[str, dict[str, Any]] = read_own(__file__, "no_rope_types.json")
     return found
 
 
 def explain(reason: str) -> str:
     """Return why a model has no rotary embedding, as the second half of a sentence."""
-    return str(table()[reason]["why"])
+    return TEXTS(f"no_rope.why.{reason}")
 
 
 # What position_embedding_type may say besides rope and rotary, in any config.
@@ -63,7 +66,7 @@ def find_no_rope_reason(kind: str, config: Mapping[str, Any], *, listed: bool) -
         if names_other_class(config) or asks_for_rotary(config) or (kind == "mpt" and has_mosaic_rope(config)):
             return ""
         if isinstance(value, str) and NOT_ROTARY.get(value.lower()) == "alibi":
-            return f"{key} is {short_repr(value)}, so {explain('alibi')}"
+            return TEXTS("no_rope.value", key=key, value=short_repr(value), why=explain("alibi"))
         return explain(reasons()[kind])
     if not listed and "ssm_cfg" in config and not config.get("attn_layer_idx"):
         return explain("recurrent")
@@ -71,23 +74,23 @@ def find_no_rope_reason(kind: str, config: Mapping[str, Any], *, listed: bool) -
         wanted = {"esm": "rotary", "granitemoehybrid": "rope"}.get(kind)
         known = NOT_ROTARY.get(value.lower()) if isinstance(value, str) else None
         if known or (wanted and key in config and value != wanted):
-            return f"{key} is {short_repr(value)}, so {explain(known or 'none')}"
+            return TEXTS("no_rope.value", key=key, value=short_repr(value), why=explain(known or "none"))
     if (kind == "falcon" or not listed) and (config.get("alibi") is True or config.get("use_alibi") is True):
-        return f"alibi is true, so {explain('alibi')}"
+        return TEXTS("no_rope.value", key="alibi", value="true", why=explain("alibi"))
     if kind == "baichuan" and config.get("hidden_size") == 5120:
-        return f"its 13B models do not rotate: {explain('alibi')}"
+        return TEXTS("no_rope.baichuan", why=explain("alibi"))
     if kind == "zamba2" and config.get("use_mem_rope") is False:
-        return f"use_mem_rope is false, so {explain('hybrid')}"
+        return TEXTS("no_rope.value", key="use_mem_rope", value="false", why=explain("hybrid"))
     if kind == "olmo_hybrid" and has_null_base(config):
-        return f"rope_theta is null, so {explain('hybrid')}"
+        return TEXTS("no_rope.value", key="rope_theta", value="null", why=explain("hybrid"))
     attention = config.get("attn_config")
     if not listed and isinstance(attention, Mapping) and attention.get("alibi") is True:
-        return f"attn_config.alibi is true, so {explain('alibi')}"
+        return TEXTS("no_rope.value", key="attn_config.alibi", value="true", why=explain("alibi"))
     for key in ("rotary_pct", "rope_pct", "rotary_emb_fraction", "qk_rope_head_dim"):
         if kind == "deepseek":
             break  # its attention rotates whole heads, whatever those keys say
         if isinstance(config.get(key), (int, float)) and not isinstance(config.get(key), bool) and config[key] == 0:
-            return f"{key} is 0, so no dimension of a head rotates"
+            return TEXTS("no_rope.zero", key=key)
     return ""
 
 
@@ -127,9 +130,6 @@ def has_mosaic_rope(config: Mapping[str, Any]) -> bool:
 # {the usual key: names that cannot be mistaken for anything else, whatever the type}
 UNMISTAKABLE: Mapping[str, Sequence[str]] = UNLISTED["unmistakable"]
 
-# Files that come with a config.json, by a key that only they have.
-OTHER_FILES: Mapping[str, str] = UNLISTED["other_files"]
-
 # Keys that no config.json of a whole model has.
 NO_CONFIG_KEYS = ("peft_type", "weight_map", "image_processor_type", "feature_extractor_type", "added_tokens_decoder")
 
@@ -142,12 +142,14 @@ def refuse_others(config: Mapping[str, Any], kind: str) -> None:
     heads = ("num_attention_heads", *UNMISTAKABLE["num_attention_heads"])
     if any(config.get(name) is not None for name in (heads if "text_model_id" in config else sizes)):
         return
-    found = next((message for key, message in OTHER_FILES.items() if key in config), None)
+    # Files that come with a config.json are told by a key that only they have.
+    found = next((TEXTS(f"other_file.{key}") for key in TEXTS.group("other_file") if key in config), None)
     if found is None and not kind:
-        found = "it has neither a model_type nor any size of a model, so it is not a model's config.json"
+        found = TEXTS("no_model")
     if found is not None:
         base = config.get("base_model_name_or_path", config.get("text_model_id"))
-        raise ValueError(f"{found} ({short_repr(base)})" if isinstance(base, str) else found)
+        named = TEXTS("other_file_of", file=found, base=short_repr(base)) if isinstance(base, str) else found
+        raise ValueError(named)
 
 
 def is_model_config(config: Mapping[str, Any]) -> bool:
@@ -179,7 +181,7 @@ def read_unknown_fields(config: Mapping[str, Any], kind: str, wrapper: str | Non
         fields = Fields(read, Architecture(kind, listed=False))
         rotary, head_dim = fields.required("rotary_dim"), fields.head_dim()
         if rotary > head_dim:
-            raise ValueError(f"rotary_dim must be at most head_dim = {head_dim}, got {rotary}")
+            raise ValueError(EMBEDDING("errors.rotary_dim", head_dim=head_dim, value=rotary))
         read["partial_rotary_factor"] = rotary / head_dim
         taken.append("rotary_dim")
     # Partial rotation and pairing are believed where the config names them.
@@ -201,8 +203,7 @@ def letters_of(kind: str) -> str:
 
 def describe_other_code(fields: Fields) -> str:
     """Return a sentence where two published codes have this model type; empty where there is one."""
-    other = fields.architecture.other_code
-    return f"Two published codes share model_type {short_repr(fields.kind)}: {other}" if other else ""
+    return TEXTS(f"other_code.{fields.kind}") if fields.architecture.other_code else ""
 
 
 def describe_doubt(fields: Fields) -> str:
@@ -210,15 +211,12 @@ def describe_doubt(fields: Fields) -> str:
     if fields.is_listed:
         if not fields.wrapper:
             return ""
-        return f"model_type {short_repr(fields.wrapper)} is unknown. The {fields.kind} inside is read by its own rules."
+        return TEXTS("type.wrapper", wrapper=short_repr(fields.wrapper), kind=fields.kind)
+    used = join_items(fields.own_keys)
     if not fields.kind:
-        used = f"{', '.join(fields.own_keys)} is" if fields.own_keys else "the config is"
-        return f"model_type is missing, which transformers refuses; {used} read by general rules."
+        return TEXTS("type.missing_with_keys" if used else "type.missing", keys=used)
     letters = letters_of(fields.kind)
     spelled = next((name for name in sorted(listed_types()) if letters_of(name) == letters), "")
     if spelled:
-        return f"Unknown model_type {short_repr(fields.kind)}. Did you mean {spelled}? transformers reads only that."
-    used = f" with its keys {', '.join(fields.own_keys)}" if fields.own_keys else ""
-    return (
-        f"model_type {short_repr(fields.kind)} is unknown. It is read by general rules{used}; its own code may differ."
-    )
+        return TEXTS("type.misspelled", kind=short_repr(fields.kind), meant=spelled)
+    return TEXTS("type.unknown_with_keys" if used else "type.unknown", kind=short_repr(fields.kind), keys=used)

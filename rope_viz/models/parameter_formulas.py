@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.config_reader import RENAMED_LAYERS
 from rope_viz.storage.decode_json import read_own
 
@@ -169,12 +170,12 @@ class Sizes:
     def count(self, which: str) -> int:
         """Return the number of parameters of the whole class, or of its "body"."""
         if self.depth > DEEPEST or not self.entry:
-            raise ValueError(f"the number of parameters of {short_repr(self.kind)} is not known")
+            raise ValueError(TEXTS("parameters.unknown", kind=short_repr(self.kind)))
         self.require_followed()
         if which == "all" and "all" in self.entry:
             total = self.evaluate(self.entry["all"])
         elif "body" not in self.entry:
-            raise ValueError(f"the number of parameters of {short_repr(self.kind)} without its head is not known")
+            raise ValueError(TEXTS("parameters.without_head", kind=short_repr(self.kind)))
         else:
             total = self.evaluate(self.entry["body"])
             total += self.evaluate(self.entry.get("head", "0")) if which == "all" else 0
@@ -187,8 +188,8 @@ class Sizes:
         for key, usual in self.entry.get("unfollowed", {}).items():
             value = self.value(key)
             if key == "*" or (value is not None and value != usual):
-                named = "" if key == "*" else f" where {self.prefix}{key} is {short_repr(value)}"
-                raise ValueError(f"the number of parameters of {short_repr(self.kind)} is not known{named}")
+                values = {"kind": short_repr(self.kind), "key": f"{self.prefix}{key}", "value": short_repr(value)}
+                raise ValueError(TEXTS("parameters.unknown" if key == "*" else "parameters.unknown_where", **values))
 
     def part(self, path: str, usual: str) -> Sizes:
         """Return the sizes of the part at a path, of the type that it names."""
@@ -244,7 +245,7 @@ class Sizes:
             sizes = (f"{path}.{one}".lstrip(".") for one in ("hidden_size", "num_attention_heads"))
             return operate(ast.FloorDiv(), *map(self.number, sizes))
         if value is None and key in ("hidden_size", "vocab_size", "num_hidden_layers"):
-            raise ValueError(f"{name} is missing: expected a whole number")
+            raise ValueError(TEXTS("value.missing", name=name))
         if isinstance(value, (list, tuple)) and value:
             # A list with a number for every layer: all layers together have as many times its mean.
             whole = [one for one in value if read_whole(one, -1) >= 0]
@@ -271,7 +272,7 @@ class Sizes:
             else:
                 value = expand(rule, count) if rule else []
         if not isinstance(value, (list, tuple)):
-            raise ValueError(f"{name} must be a list, got {short_repr(value)}")
+            raise ValueError(TEXTS("parameters.list", name=name, value=short_repr(value)))
         return [RENAMED_LAYERS.get(one, one) if isinstance(one, str) else one for one in value[:MOST_ENTRIES]]
 
     def evaluate(self, text: str) -> int:
@@ -346,7 +347,7 @@ def operate(op: ast.operator, left: float, right: float) -> float:
     if isinstance(op, ast.Mult):
         return left * right
     if not right:
-        raise ValueError("a size that others are divided by is 0")
+        raise ValueError(TEXTS("parameters.zero"))
     return left // right if isinstance(op, ast.FloorDiv) else left / right
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.embedding.spec import MAX_LENGTH, FloatArray, require_number
+from rope_viz.models import TEXTS
 from rope_viz.models.architecture import QueryTemperature
 from rope_viz.models.model_config import ModelConfig
 
@@ -37,7 +38,7 @@ class Temperature:
     def factor(self, positions: FloatArray) -> FloatArray:
         """Return the factor of queries at these positions, counted from 0. Raise `ValueError` if it is learned."""
         if self.is_learned:
-            raise ValueError("the factor on the query is in the weights, not in the config")
+            raise ValueError(TEXTS("query_temperature.learned"))
         at = np.asarray(positions, dtype=np.float64) + self.rule.first
         if self.rule.formula == "log":
             return np.asarray(np.log(np.maximum(at, self.length)) / math.log(self.length))

@@ -8,6 +8,7 @@ from typing import Any
 
 from rope_viz.embedding.axis_sections import analyse_spec
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.models import TEXTS
 from rope_viz.models.config_reader import is_pipeline_part, name_config, read_model_type
 from rope_viz.models.formats.json_source import describe_source, names_unread_keys, source_file
 from rope_viz.models.layer_patterns import describe_rotated_shares
@@ -19,15 +20,15 @@ from rope_viz.models.user_config import (
     check_shape,
     complete_config,
     empty_long_values,
-    join_words,
     note_emptied,
     parse_config,
 )
+from rope_viz.texts.texts import join_list
 
 SIDE = 64  # patches along the side of an image: 1024 pixels of FLUX
 
 
-def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = "the current settings") -> Upload:
+def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = "") -> Upload:
     """Return the upload of a config.json, or of a bare rope_scaling with missing sizes from `current`, called `name`.
 
     Raises `ValueError` with one sentence that says what is wrong.
@@ -44,9 +45,8 @@ def read_upload(text: str | bytes, current: RopeSpec | None = None, name: str = 
         return multi_axis_upload(config, notes)
     config, filled = complete_config(config, current or RopeSpec())
     if filled:
-        notes.append(
-            f"Your config leaves out {join_words(filled)}: taken from {name}. Change them with the knobs below."
-        )
+        origin = name or TEXTS("read_upload.settings")
+        notes.append(TEXTS("read_upload.filled", keys=join_list(filled), origin=origin))
     return single_axis_upload(config, notes)
 
 
@@ -86,15 +86,8 @@ def multi_axis_upload(config: dict[str, Any], notes: Sequence[str] = ()) -> Uplo
     found = analyse_spec(part)
     name = re.sub(r"\W", "", config["_class_name"])[:48] if is_pipeline_part(config) else name_config(config)
     ladders = {} if found is None else {axis: each for axis, each in found.ladders.items() if each.first == 1.0}
-    kind = "a diffusion transformer" if is_pipeline_part(config) else "an encoder"
-    what = f"{name} is {kind} with {len(part.axes)} axes: page Axes"
-    if ladders:
-        note = f"{what} shows them all, the others one of them, over {SIDE} patches or frames."
-    else:
-        note = (
-            f"{what} shows them as they are. No base describes its frequencies: the other pages show plain RoPE of "
-            f"{part.pairs} pairs instead, which this model does not compute."
-        )
+    key = f"read_upload.{'diffusion' if is_pipeline_part(config) else 'encoder'}_{'ladders' if ladders else 'others'}"
+    note = TEXTS(key, name=name, axes=len(part.axes), side=SIDE, pairs=part.pairs)
     specs = {
         axis: RopeSpec(head_dim=2 * each.pairs, base=each.base, context=SIDE, pairing="interleaved")
         for axis, each in sorted(ladders.items(), key=lambda item: item[0] == "t")

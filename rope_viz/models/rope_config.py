@@ -12,8 +12,10 @@ from typing import Any
 
 from rope_viz.embedding.scaling import DynamicNtk, Linear, Llama3, LongRope, NtkAware, Proportional, Yarn
 from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, Pairing, RopeSpec, Scaling, require_number, short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.config_reader import Fields, Params
 from rope_viz.models.rope_parameters import Layers
+from rope_viz.texts.texts import join_items
 
 # Names that older files use for today's types.
 RENAMED_TYPES = {"su": "longrope", "mrope": "default", "xdrope": "dynamic", "none": "default"}
@@ -30,7 +32,7 @@ PRETRAINED_TYPES = ("llama3", "yarn", "longrope")
 def build_specs(fields: Fields, layers: Layers) -> dict[str, RopeSpec]:
     """Return the embedding of each layer type. Raises `ValueError` where no layer rotates or a number is wrong."""
     if not layers:
-        raise ValueError("rope_parameters names no layer with a rotary embedding")
+        raise ValueError(TEXTS("rope_config.no_layer"))
     return {layer: build_spec(fields, layer, params) for layer, params in layers.items()}
 
 
@@ -49,11 +51,11 @@ def to_config(spec: RopeSpec) -> dict[str, Any]:
     """
     params: Params = {"rope_type": spec.scaling.rope_type, "rope_theta": spec.base}
     if not spec.scaling.rope_type:
-        raise ValueError(f"transformers has no scaling method '{spec.scaling.name}', so no config can ask for it")
+        raise ValueError(TEXTS("rope_config.no_method", name=spec.scaling.name))
     length = spec.target
     if spec.rotary_dim != spec.head_dim:
         if spec.scaling.rotates_whole_head:
-            raise ValueError("proportional scaling in a config rotates the whole head: set rotary_dim to head_dim")
+            raise ValueError(TEXTS("rope_config.proportional"))
         params["partial_rotary_factor"] = partial_factor_for(spec.rotary_dim, spec.head_dim)
     params |= spec.scaling.config_keys(spec)
     if params["rope_type"] == "dynamic":
@@ -104,14 +106,14 @@ def read_rope_type(fields: Fields, params: Params) -> str:
     kind = params.get("rope_type", params.get("type", "default"))
     kind = "default" if kind is None else kind
     if not isinstance(kind, str):
-        raise ValueError(f"rope_type must be a name, got {short_repr(kind)}")
+        raise ValueError(TEXTS("rope_config.type_name", kind=short_repr(kind)))
     kind = normalise_rope_type(RENAMED_TYPES.get(kind, kind))
     if kind == TELECHAT3_YARN:
         return "yarn"
     if kind == "yarn" and fields.architecture.runtime("transformers").get("su_is_longrope"):
         return "longrope"
     if kind not in (*ROPE_TYPES, FIXED_NTK):
-        raise ValueError(f"rope_type must be one of {', '.join(ROPE_TYPES)}, got {short_repr(kind)}")
+        raise ValueError(TEXTS("rope_config.types", types=join_items(ROPE_TYPES), kind=short_repr(kind)))
     return kind
 
 
@@ -134,7 +136,7 @@ def rotary_dim_of(fields: Fields, params: Params, kind: str, head_dim: int) -> i
         return head_dim
     dim = int(head_dim * share)
     if dim < 2:
-        raise ValueError(f"partial_rotary_factor must leave at least 2 of {head_dim} dimensions, got {share}")
+        raise ValueError(TEXTS("rope_config.share", head_dim=head_dim, share=share))
     return dim
 
 
@@ -153,7 +155,7 @@ def pairing_of(fields: Fields) -> Pairing:
     if asked is None or not fields.architecture.reads_rope_interleave:
         return fields.architecture.pairing
     if not isinstance(asked, bool):
-        raise ValueError(f"rope_interleave must be true or false, got {short_repr(asked)}")
+        raise ValueError(TEXTS("rope_config.interleave", got=short_repr(asked)))
     return "interleaved" if asked else "half"
 
 
@@ -216,7 +218,7 @@ def read_truncate(params: Params, layer: str) -> bool:
     """Return whether YaRN rounds its correction range."""
     value = params.get("truncate", True)
     if value is not None and not isinstance(value, (bool, int)):
-        raise ValueError(f"truncate must be true or false, got {short_repr(value)}")
+        raise ValueError(TEXTS("rope_config.truncate", got=short_repr(value)))
     # transformers 5.23.0 looks for it in the outer dictionary, so that nested parameters always round.
     return True if layer else bool(value)
 
@@ -231,7 +233,7 @@ def read_number(params: Params, key: str, default: float | None = None) -> float
     value = params.get(key, default)
     value = default if value is None else value
     if value is None:
-        raise ValueError(f"{key} is missing from the RoPE parameters: expected a number")
+        raise ValueError(TEXTS("rope_config.missing", key=key))
     # Far beyond any use, but within what can be computed for every length.
     positive = key in ("factor", "alpha", "low_freq_factor", "high_freq_factor")
     require_number(value, key, least=1e-9 if positive else -1e9, most=1e9 if key != "rope_theta" else None)
@@ -248,9 +250,10 @@ def read_factors(params: Params, key: str) -> tuple[float, ...]:
     """Return a list of LongRoPE divisors."""
     values = params.get(key)
     if not isinstance(values, (list, tuple)) or not values:
-        raise ValueError(f"{key} must be a list of numbers, got {short_repr(values)}")
+        raise ValueError(TEXTS("value.list", name=key, got=short_repr(values)))
     if len(values) > MAX_HEAD_DIM:
-        raise ValueError(f"{key} must have one number per pair, got {len(values)}")
+        raise ValueError(TEXTS("rope_config.per_pair", key=key, count=len(values)))
+    label = TEXTS("value.entries", name=key)
     for value in values:
-        require_number(value, f"{key} entries", least=1e-9, most=1e9)
+        require_number(value, label, least=1e-9, most=1e9)
     return tuple(float(value) for value in values)

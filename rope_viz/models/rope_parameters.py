@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from rope_viz.embedding.spec import MAX_HEAD_DIM, require_number, short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.architecture import Architecture
 from rope_viz.models.config_reader import Fields, Params
 
@@ -65,10 +66,7 @@ def fold_keys(fields: Fields) -> Layers:
     params = rope_mapping(fields)
     for layer in nested_keys(params):
         if fields.is_listed and not fields.architecture.rope.layer_types:
-            raise ValueError(
-                f"the RoPE parameters are nested by layer type, {layer}, but all layers of {fields.kind} share one "
-                "embedding, so transformers does not read them. Write them without the layer type"
-            )
+            raise ValueError(TEXTS("rope_parameters.nested", layer=layer, kind=fields.kind))
     partial = fields.config.get("partial_rotary_factor")
     if partial is None or fields.architecture.partial_rotary_fixed:
         partial = fields.default("partial_rotary_factor")
@@ -127,7 +125,7 @@ def global_and_local(fields: Fields) -> Layers:
     for layer, (key, default) in fields.architecture.rope.bases.items():
         part = params.get(layer) or {"rope_type": "default"}
         if not isinstance(part, Mapping):
-            raise ValueError(f"rope_parameters.{layer} must be an object, got {short_repr(part)}")
+            raise ValueError(TEXTS("rope_parameters.layer_object", layer=layer, part=short_repr(part)))
         # Only `rope_type` of an old rope_scaling counts here: its older name `type` loses to the default.
         scaled = scaling if fields.architecture.rope.scales_both or layer == "full_attention" else {}
         layers[layer] = {**part, **scaled}
@@ -161,10 +159,7 @@ def refuse_shared(fields: Fields) -> None:
     always = nested == "always" or (nested == "with_rope_scaling" and has_scaling)
     missing = nested == "always" and is_empty(fields) and fields.architecture.rope.rule not in FILLS_LAYERS
     if missing or (always and params and not nested_keys(params)):
-        raise ValueError(
-            f"rope_parameters has no layer types, but the layers of {fields.kind} differ: transformers raises "
-            "KeyError. Write one object per layer type into it, such as full_attention"
-        )
+        raise ValueError(TEXTS("rope_parameters.no_types", kind=fields.kind))
     if fields.architecture.rope.refuses_flat_scaling:
         refuse_flat(fields)
 
@@ -173,10 +168,7 @@ def refuse_flat(fields: Fields) -> None:
     """Raise `ValueError` where rope_scaling says nothing of the layer types that the class looks for in it."""
     scaling = fields.mapping("rope_scaling")
     if scaling and not nested_keys(scaling):
-        raise ValueError(
-            f"rope_scaling has no layer types, but the layers of {fields.kind} differ: transformers raises "
-            "KeyError. Write the scaling into rope_parameters, under full_attention"
-        )
+        raise ValueError(TEXTS("rope_parameters.no_scaling_types", kind=fields.kind))
 
 
 def ultrabert(fields: Fields) -> Layers:
@@ -238,7 +230,7 @@ def read_nth(fields: Fields, key: str, index: int, default: Any) -> Any:
     value = fields.config.get(key)
     if isinstance(value, list):
         if index >= len(value):
-            raise ValueError(f"{key} must have one value per layer, got {len(value)}")
+            raise ValueError(TEXTS("rope_parameters.per_layer", key=key, count=len(value)))
         return value[index]
     return default if value is None else value
 
@@ -261,7 +253,7 @@ def dots3(fields: Fields) -> Layers:
     for kind in types:
         part = params.get(kind) if nested_keys(params) else params
         if part is not None and not isinstance(part, Mapping):
-            raise ValueError(f"rope_parameters.{kind} must be an object, got {short_repr(part)}")
+            raise ValueError(TEXTS("rope_parameters.layer_object", layer=kind, part=short_repr(part)))
         sizes = fields.layer(kind)
         base = fields.theta() if params or is_empty(fields) else bases[kind]
         share = sizes.required("qk_rope_head_dim") / sizes.head_dim()

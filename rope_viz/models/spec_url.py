@@ -10,11 +10,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from rope_viz.embedding.scaling import LABELS, METHODS, parse_factors
 from rope_viz.embedding.spec import MAX_LENGTH, PAIRINGS, Knob, RopeSpec, Scaling, knobs, short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models import catalog as models
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.models.user_config import Upload
-from rope_viz.texts import Texts
+from rope_viz.texts import Sentence, Texts
+from rope_viz.texts.sentences import describe_error
 
 Query: TypeAlias = dict[str, str]
 
@@ -179,15 +181,15 @@ def read_query(params: Mapping[str, str], own: Upload | None = None) -> tuple[Su
 
     `own` is the user's config, if the address carries it.
     """
-    problems: list[str] = []
+    problems: list[Sentence] = []
     model = params.get("model", DEFAULT_MODEL)
     if model != CUSTOM and model not in catalog():
-        problems.append(f"Unknown model {short_repr(model)}. The default is {catalog()[DEFAULT_MODEL].name}.")
+        problems.append(TEXTS("link.model", model=short_repr(model), name=catalog()[DEFAULT_MODEL].name))
         model = DEFAULT_MODEL
     layer = params.get("layer", "")
     known = own.specs if own is not None else None if model == CUSTOM else model_specs(model)
     if layer and not (LAYER.fullmatch(layer) if known is None else layer in known):
-        problems.append(f"This model has no layers named {short_repr(layer)}.")
+        problems.append(TEXTS("link.layer", layer=short_repr(layer)))
         layer = ""
     if not layer and known is not None:
         layer = main_layer_of(model) if own is None else own.layer
@@ -195,7 +197,7 @@ def read_query(params: Mapping[str, str], own: Upload | None = None) -> tuple[Su
     return subject._replace(spec=change_spec(subject.start, params, problems)), tuple(problems)
 
 
-def change_spec(spec: RopeSpec, params: Mapping[str, str], problems: list[str]) -> RopeSpec:
+def change_spec(spec: RopeSpec, params: Mapping[str, str], problems: list[Sentence]) -> RopeSpec:
     """Return the spec with the sizes, pairing and method of a query. Append a sentence for each unusable value."""
     for key, name in SIZES.items():
         if key in params:
@@ -204,7 +206,7 @@ def change_spec(spec: RopeSpec, params: Mapping[str, str], problems: list[str]) 
         if params["pairing"] in PAIRINGS:
             spec = dataclasses.replace(spec, pairing=params["pairing"])  # type: ignore[arg-type]
         else:
-            problems.append(f"pairing must be half or interleaved, not {short_repr(params['pairing'])}.")
+            problems.append(TEXTS("link.pairing", pairing=short_repr(params["pairing"])))
     return _take_method(spec, params, problems)
 
 
@@ -216,7 +218,7 @@ def parse_number(written: str, unit: str = "") -> float:
     """
     match = NUMBER.fullmatch(written[:40])
     if not match or len(written) > 40:
-        raise ValueError(f"{short_repr(written)} is not a number")
+        raise ValueError(TEXTS("link.not_a_number", written=short_repr(written)))
     return float(match[1].replace("_", "").replace(",", "")) * UNITS[unit == "tokens"][match[2].lower()]
 
 
@@ -233,25 +235,23 @@ def format_value(value: Any) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(float(value))
 
 
-def clamp_knob(written: str, key: str, knob: Knob, problems: list[str]) -> float | None:
+def clamp_knob(written: str, key: str, knob: Knob, problems: list[Sentence]) -> float | None:
     """Return the number within the knob's range and on its step; None where it is no number. Adds what it changed."""
     try:
         value = parse_number(written, knob.unit)
     except ValueError as error:
-        problems.append(f"{key} in the link: {error}.")
+        problems.append(TEXTS("link.number", key=key, problem=describe_error(error)))
         return None
     inside = min(max(value, knob.low), knob.high) if math.isfinite(value) else knob.high
     if knob.integer:
         step = int(knob.step or 1)
         inside = step * round(inside / step)
     if inside != value:
-        problems.append(
-            f"{key} = {short_repr(written)[1:-1]} in the link is out of range. Using {format_value(inside)}."
-        )
+        problems.append(TEXTS("link.range", key=key, written=short_repr(written)[1:-1], inside=format_value(inside)))
     return inside
 
 
-def _take_size(spec: RopeSpec, key: str, name: str, written: str, problems: list[str]) -> RopeSpec:
+def _take_size(spec: RopeSpec, key: str, name: str, written: str, problems: list[Sentence]) -> RopeSpec:
     value = clamp_knob(written, key, knobs(RopeSpec)[name], problems)
     if value is None:
         return spec
@@ -260,19 +260,19 @@ def _take_size(spec: RopeSpec, key: str, name: str, written: str, problems: list
             return resize(spec, int(value))
         return with_sizes(spec, **{name: int(value) if knobs(RopeSpec)[name].integer else value})
     except ValueError as error:
-        problems.append(f"{key} in the link was ignored: {error}.")
+        problems.append(TEXTS("link.ignored", key=key, problem=describe_error(error)))
         return spec
 
 
-def _take_method(spec: RopeSpec, params: Mapping[str, str], problems: list[str]) -> RopeSpec:
+def _take_method(spec: RopeSpec, params: Mapping[str, str], problems: list[Sentence]) -> RopeSpec:
     method = params.get("method", spec.scaling.name)
     if method not in METHODS:
-        problems.append(f"Unknown scaling method {short_repr(method)}. Using {LABELS[spec.scaling.name]}.")
+        problems.append(TEXTS("link.method", method=short_repr(method), used=LABELS[spec.scaling.name]))
     elif method != spec.scaling.name:
         try:
             spec = with_method(spec, method)
         except ValueError as error:
-            problems.append(f"{LABELS[method]} was ignored: {error}.")
+            problems.append(TEXTS("link.method_ignored", method=LABELS[method], problem=describe_error(error)))
     for item in dataclasses.fields(spec.scaling):
         key = next((key for key, name in LISTS.items() if name == item.name), item.name)
         if not item.init or key not in params:
@@ -281,20 +281,20 @@ def _take_method(spec: RopeSpec, params: Mapping[str, str], problems: list[str])
             value = _knob_value(item, params[key], key, problems)
             spec = dataclasses.replace(spec, scaling=dataclasses.replace(spec.scaling, **{item.name: value}))
         except ValueError as error:
-            problems.append(f"{key} in the link was ignored: {error}.")
+            problems.append(TEXTS("link.ignored", key=key, problem=describe_error(error)))
     return spec
 
 
-def _knob_value(item: dataclasses.Field[Any], written: str, key: str, problems: list[str]) -> Any:
+def _knob_value(item: dataclasses.Field[Any], written: str, key: str, problems: list[Sentence]) -> Any:
     if item.name in LISTS.values():
         return parse_factors(written[:20_000])
     if isinstance(item.default, bool):
         if written not in ("yes", "no"):
-            raise ValueError(f"it must be yes or no, not {short_repr(written)}")
+            raise ValueError(TEXTS("link.yes_or_no", written=short_repr(written)))
         return written == "yes"
     if written == "" and item.default is None:
         return None
     value = clamp_knob(written, key, item.metadata["knob"], problems)
     if value is None:
-        raise ValueError("it must be a number")
+        raise ValueError(TEXTS("link.no_number"))
     return value

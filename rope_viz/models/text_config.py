@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rope_viz.embedding.spec import short_repr
-from rope_viz.models import no_rope_types
+from rope_viz.models import TEXTS, no_rope_types
 from rope_viz.models.architecture import Architecture, TextPart, find_architecture
 from rope_viz.models.config_reader import Fields, read_model_type
 from rope_viz.models.no_rope_types import read_unknown_fields, refuse_others
@@ -164,7 +164,7 @@ def get_object(config: Mapping[str, Any], keys: Path) -> Mapping[str, Any] | Non
     for key in keys:
         found: Any = None if part is None else part.get(key)
         if found is not None and not isinstance(found, Mapping):
-            raise ValueError(f"{key} must be an object, got {short_repr(found)}")
+            raise ValueError(TEXTS("value.object", name=key, got=short_repr(found)))
         part = found
     return part
 
@@ -176,23 +176,13 @@ def read_text_fields(part: Part) -> Fields:
     """
     why = no_rope_types.find_no_rope_reason(part.kind, part.config, listed=part.architecture is not None)
     if why:
-        raise no_rope_types.NoRope(
-            f"{shown_type(part.kind or no_rope_types.type_of_class(part.config))} has no rotary embedding: {why}"
-        )
+        kind = short_repr(part.kind or no_rope_types.type_of_class(part.config)).strip("'\"")
+        raise no_rope_types.NoRope(TEXTS("no_rope.model" if kind else "no_rope.this_model", kind=kind, why=why))
     if part.architecture is None:
         refuse_others(part.config, part.kind)
         return read_unknown_fields(part.config, part.kind, part.unlisted)
     if part.architecture.not_text:
-        raise ValueError(
-            f"model_type must be of a language model, but {part.kind} has positions in more than one dimension"
-        )
+        raise ValueError(TEXTS("text_config.several_axes", kind=part.kind))
     if part.kind == "chatglm" and part.config.get("position_encoding_2d") is True:
-        raise ValueError(
-            "position_encoding_2d is true: ChatGLM-6B rotates by two positions, which RoPE Viz does not support"
-        )
+        raise ValueError(TEXTS("text_config.two_positions"))
     return Fields(part.config, part.architecture, wrapper=part.unlisted, wrappers=part.wrappers)
-
-
-def shown_type(kind: str) -> str:
-    """Return a model type as it is written in a sentence."""
-    return short_repr(kind).strip("'\"") if kind else "this model"

@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rope_viz.embedding.spec import RopeSpec, short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.formats.json_source import LARGEST as LARGEST
 from rope_viz.models.formats.json_source import read_raw
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import ROPE_TYPES, find_main_layer, normalise_rope_type
+from rope_viz.texts.texts import join_items
 
 DEEPEST = 32
 MOST_KEYS = 1000
@@ -61,12 +63,10 @@ def parse_config(text: str | bytes, notes: list[str] | None = None, *, skip_list
     if notes is not None and raw.left_out:
         notes += note_emptied(list(dict.fromkeys(raw.left_out)))
     if notes is not None and raw.repeated:
-        shown = ", ".join(short_repr(place[-1]) for place in raw.repeated[:3])
-        notes.append(f"In your config {shown} occurs more than once; the last one counts, as in transformers.")
+        shown = join_items([short_repr(place[-1]) for place in raw.repeated[:3]])
+        notes.append(TEXTS("user_config.repeated", keys=shown))
     if notes is not None and raw.marked and isinstance(text, bytes):
-        notes.append(
-            "Your file starts with a byte order mark, which transformers does not read: save it as UTF-8 without BOM."
-        )
+        notes.append(TEXTS("user_config.marked"))
     return dict(raw.config)
 
 
@@ -76,10 +76,10 @@ def check_shape(config: Mapping[str, Any]) -> None:
     while waiting:
         part, depth = waiting.pop()
         if depth > DEEPEST:
-            raise ValueError(f"it is nested more than {DEEPEST} levels deep")
+            raise ValueError(TEXTS("user_config.deep", deepest=DEEPEST))
         if isinstance(part, dict):
             if len(part) > MOST_KEYS:
-                raise ValueError(f"it has {len(part):,} keys in one object; a config.json has about a hundred")
+                raise ValueError(TEXTS("user_config.many_keys", keys=len(part)))
             waiting += [(item, depth + 1) for key, item in part.items() if key not in LONG]
         elif isinstance(part, list):
             waiting += [(item, depth + 1) for item in part if isinstance(item, (dict, list))]
@@ -117,9 +117,8 @@ def empty_long_values(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[s
 
 def note_emptied(names: Sequence[str]) -> list[str]:
     """Return the note on lists that were read as empty, none where there are none."""
-    listed = ", ".join(short_repr(name).strip("'\"") for name in names[:MOST_NAMED])
-    text = f"Long lists of your config were not loaded: {listed}. Copy changed keys into your own file."
-    return [text] if names else []
+    listed = join_items([short_repr(name).strip("'\"") for name in names[:MOST_NAMED]])
+    return [TEXTS("user_config.long_lists", names=listed)] if names else []
 
 
 def complete_config(config: dict[str, Any], current: RopeSpec) -> tuple[dict[str, Any], list[str]]:
@@ -139,9 +138,9 @@ def complete_config(config: dict[str, Any], current: RopeSpec) -> tuple[dict[str
     if "rope_theta" not in config and any("rope_theta" not in part for part in dicts):
         missing["rope_theta"] = current.base
     filled = {
-        "head_dim": f"head_dim ({current.head_dim})",
-        "max_position_embeddings": f"max_position_embeddings ({missing.get('max_position_embeddings', 0):,})",
-        "rope_theta": f"rope_theta ({current.base:,.0f})",
+        "head_dim": TEXTS("user_config.head_dim", head_dim=current.head_dim),
+        "max_position_embeddings": TEXTS("user_config.limit", limit=missing.get("max_position_embeddings", 0)),
+        "rope_theta": TEXTS("user_config.base", base=current.base),
     }
     return {**missing, **config}, [filled[key] for key in missing]
 
@@ -167,8 +166,3 @@ def is_rope_dict(part: Any) -> bool:
 def is_layered(part: Any) -> bool:
     """Return whether this is rope_parameters nested by layer type."""
     return isinstance(part, dict) and bool(part) and all(is_rope_dict(item) for item in part.values())
-
-
-def join_words(items: list[str]) -> str:
-    """Return items in a sentence: "a, b and c"."""
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"

@@ -11,9 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rope_viz.embedding.spec import RopeSpec, short_repr
-from rope_viz.models import spec_url
+from rope_viz.models import TEXTS, spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.spec_url import CUSTOM, Subject
+from rope_viz.texts import Sentence, join
+from rope_viz.texts.texts import join_items
 
 MOST = 4
 KEYS = {f"variant{number}": number for number in range(1, MOST + 1)}
@@ -68,15 +70,16 @@ def read_variant(text: str, current: Variant, open_file: Callable[[str], Variant
         start = open_file(model)
     else:
         start = _read_catalog_start(model or current.subject.model, layer)
-    problems: list[str] = []
+    problems: list[Sentence] = []
     spec = spec_url.change_spec(start.subject.spec, params, problems)
     fields = {"method", "truncate", *spec_url.method_knobs(), *spec_url.LISTS} & set(params)
     for key in fields - {"method"}:
         if not hasattr(spec.scaling, spec_url.LISTS.get(key, key)):
-            problems.append(f"The method {spec.scaling.name} has no {key}.")
+            problems.append(TEXTS("variant.no_key", method=spec.scaling.name, key=key))
     if problems:
-        causes = (re.sub(r" in the link|\. Using .*$", "", problem) for problem in problems)
-        raise ValueError(" ".join(f"{cause.rstrip('.')}." for cause in causes))
+        # What the sentence on a link says, for a variant.
+        causes = (TEXTS(one.entries[0].replace("link.", "variant."), **one.values) for one in problems)
+        raise ValueError(join(*causes))
     return make_variant(start.subject._replace(spec=spec), start.name)
 
 
@@ -86,13 +89,13 @@ def write_variant(variant: Variant) -> str:
     named = {"name": variant.name} if model == CUSTOM and variant.name else {}
     text = ",".join(f"{key}={value}" for key, value in ({"model": model} | query | named).items())
     if len(text) > LONGEST:
-        raise ValueError("This curve cannot be pinned: its list of divisors is too long for an address.")
+        raise ValueError(TEXTS("variant.long_list"))
     try:
         same = read_variant(text, variant) == variant
     except ValueError:
         same = False
     if not same:
-        raise ValueError("This curve cannot be pinned: its numbers are outside the ranges of the sliders.")
+        raise ValueError(TEXTS("variant.outside"))
     return text
 
 
@@ -107,11 +110,11 @@ def split_pairs(text: str) -> dict[str, str]:
         key = written.strip().replace("-", "_")
         key = OTHER_NAMES.get(key, key)
         if not equals:
-            raise ValueError(f"A variant is a list such as base=5e5 or scaling=yarn,factor=4, not {short_repr(text)}.")
+            raise ValueError(TEXTS("variant.form", text=short_repr(text)))
         if key not in (*spec_url.KEYS, "name"):
-            raise ValueError(f"A variant has no key {short_repr(written)}. It has {', '.join(spec_url.KEYS)}.")
+            raise ValueError(TEXTS("variant.unknown_key", key=short_repr(written), keys=join_items(spec_url.KEYS)))
         if key in out:
-            raise ValueError(f"The variant {short_repr(text)} has {key} twice.")
+            raise ValueError(TEXTS("variant.twice", text=short_repr(text), key=key))
         out[key] = value
     return out
 
@@ -124,8 +127,8 @@ def from_compared_models(names: str) -> dict[str, str]:
 
 def _read_catalog_start(model: str, layer: str) -> Variant:
     if model not in catalog():
-        raise ValueError(f"The list has no model {short_repr(model)}: rope-viz models prints it.")
+        raise ValueError(TEXTS("variant.no_model", model=short_repr(model)))
     subject, problems = spec_url.read_query({"model": model} | ({"layer": layer} if layer else {}))
     if problems:
-        raise ValueError(" ".join(problems))
+        raise ValueError(join(*problems))
     return make_variant(subject)

@@ -16,6 +16,7 @@ from typing import Any
 
 from rope_viz.embedding.position_ids import Positions
 from rope_viz.embedding.spec import FloatArray, short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.models.several_axes.diffusion import read_diffusion
 from rope_viz.models.several_axes.learned_directions import plain_name
@@ -26,6 +27,7 @@ from rope_viz.multi_axis.diffusion_positions import diffusion_positions
 from rope_viz.multi_axis.grid_positions import pick_tokens, vision_positions
 from rope_viz.multi_axis.mrope_runtimes import allocate_for_runtime, rotate_as_ggml
 from rope_viz.multi_axis.prompt_positions import SECONDS, lay_out, prompt_traits
+from rope_viz.texts.texts import join_items
 
 __all__ = ["from_model", "lay_out_tokens", "positions", "read_family"]
 
@@ -65,7 +67,7 @@ def read_family(family: str, config: Mapping[str, Any]) -> Specs:
         if runtime in ("vllm", "sglang", "mlx-vlm"):
             return round_to_float32(allocate_for_runtime(runtime, config))
         return read_text(str(config.get("model_type") or "qwen2_vl"), config)
-    raise ValueError(f"family must begin with {', '.join(GROUPS)}, got {short_repr(family)}")
+    raise ValueError(TEXTS("family.groups", groups=join_items(GROUPS), got=short_repr(family)))
 
 
 def positions(family: str, config: Mapping[str, Any]) -> tuple[FloatArray, float | None]:
@@ -98,12 +100,12 @@ def lay_out_tokens(family: str, config: Mapping[str, Any]) -> Positions:
         return music_positions(given)
     if group in ("dit", "positions"):
         return diffusion_positions(name, config)
-    raise ValueError(f"there are no positions for {short_repr(family)}")
+    raise ValueError(TEXTS("family.no_positions", family=short_repr(family)))
 
 
 def split_family(family: str) -> tuple[str, str]:
     """Return (group, name) of a family like "text/qwen2_vl"."""
     if not isinstance(family, str) or "/" not in family or f"{family.split('/')[0]}/" not in GROUPS:
-        raise ValueError(f"family must begin with {', '.join(GROUPS)}, got {short_repr(family)}")
+        raise ValueError(TEXTS("family.groups", groups=join_items(GROUPS), got=short_repr(family)))
     group, name = family.split("/", 1)
     return group, name

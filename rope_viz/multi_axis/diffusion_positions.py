@@ -24,6 +24,7 @@ from rope_viz.embedding.position_ids import (
     spaced_positions,
 )
 from rope_viz.embedding.spec import FloatArray, short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.models.several_axes.diffusion import FRAME, THWL, require_rule
 from rope_viz.models.several_axes.learned_directions import HW, WH
@@ -190,7 +191,7 @@ def cropped_sides(settings: ConfigReader, rows: int, columns: int, high: int, wi
         corners = settings.array("crops_coords")
     if corners.shape != (2, 2):
         found = short_repr(settings.value("crops_coords"))
-        raise ValueError(f"crops_coords must be [[top, left], [bottom, right]], got {found}")
+        raise ValueError(TEXTS("grid.crops", found=found))
     return [spaced_positions(start, stop, side) for start, stop, side in zip(*corners, (rows, columns), strict=True)]
 
 
@@ -291,7 +292,7 @@ def minimax_h3(settings: ConfigReader) -> Positions:
     latents = settings.sizes("latents", count=2)
     patch = settings.sizes("patch", "patch_size", default=(2, 2))[-2:]
     if len(patch) != 2 or any(side < step for side, step in zip(latents, patch, strict=True)):
-        raise ValueError(f"patch must be rows and columns no larger than the latents, got {short_repr(patch)}")
+        raise ValueError(TEXTS("grid.patch", patch=short_repr(patch)))
     require_token_count(frames, *(side // step for side, step in zip(latents, patch, strict=True)))
     area = math.sqrt(math.prod(latents))
     high, wide = (scale_side(side, step, area) for side, step in zip(latents, patch, strict=True))
@@ -299,7 +300,7 @@ def minimax_h3(settings: ConfigReader) -> Positions:
     blocks = [place_text(count, 0)]
     anchors = settings.value("keyframe_anchors") or ()
     if not isinstance(anchors, (list, tuple)):
-        raise ValueError(f'keyframe_anchors must be a list of "first" and "last", got {short_repr(anchors)}')
+        raise ValueError(TEXTS("grid.anchors", anchors=short_repr(anchors)))
     for anchor in anchors:
         blocks.append(
             combine_coordinates([float(count) if anchor == "first" else count + sum(spans) - FRAME_RESCALE], high, wide)

@@ -20,6 +20,7 @@ from rope_viz.embedding.position_ids import (
     require_token_count,
 )
 from rope_viz.embedding.spec import FloatArray, short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.config_reader import MAX_SIDE, ConfigReader
 from rope_viz.models.several_axes.learned_directions import HW, WH
 from rope_viz.models.several_axes.vision import tower_name
@@ -67,7 +68,7 @@ def pick_tokens(values: FloatArray, tokens: Any, name: str = "tokens", frames: i
             return np.asarray(values[index], dtype=np.float64)
     except (TypeError, ValueError, IndexError):
         pass
-    raise ValueError(f"{name} must be from 0 to {len(values) - 1}, got {short_repr(tokens)}")
+    raise ValueError(TEXTS("grid.tokens", name=name, last=len(values) - 1, tokens=short_repr(tokens)))
 
 
 def read_grids(settings: ConfigReader) -> list[tuple[int, ...]]:
@@ -84,7 +85,7 @@ def read_listed_grids(settings: ConfigReader, *names: str, count: int = 3) -> li
     many = settings.value(*names)
     if not isinstance(many, (list, tuple)) or not many:
         order = "[frames, rows, columns]" if count == 3 else "[rows, columns]"
-        raise ValueError(f"{names[0]} must be a list of {order}, got {short_repr(many)}")
+        raise ValueError(TEXTS("grid.list", name=names[0], order=order, got=short_repr(many)))
     found = [tuple(ConfigReader({names[0]: part}).sizes(names[0], count=count)) for part in many]
     for sides in found:
         require_token_count(*sides)
@@ -95,9 +96,9 @@ def read_sides(settings: ConfigReader, most: int = 3) -> list[int]:
     """Return the sides of the grid: as in the config, or from pixels or latents and a patch size."""
     sides = read_written_sides(settings)
     if not 2 <= len(sides) <= most:
-        raise ValueError(f"grid must be rows and columns, with frames in front for video, got {short_repr(sides)}")
+        raise ValueError(TEXTS("grid.sides", sides=short_repr(sides)))
     if min(sides) < 1:
-        raise ValueError(f"the image must be at least one patch on every side, its grid is {short_repr(sides)}")
+        raise ValueError(TEXTS("grid.small", sides=short_repr(sides)))
     require_token_count(*sides)
     return sides
 
@@ -112,12 +113,12 @@ def read_written_sides(settings: ConfigReader) -> list[int]:
         patch = settings.sizes("patch_size", default=(16, 16), count=2)
         return [side // each for side, each in zip(image, patch, strict=True)]
     if settings.value("latents") is None:
-        raise ValueError("grid is missing: expected the rows and columns of patches")
+        raise ValueError(TEXTS("grid.missing"))
     sides = settings.sizes("latents")
     single = isinstance(settings.value(*patch_names), (int, float))
     patch = settings.sizes(*patch_names, default=[1], count=1 if single else None)
     if not 2 <= len(sides) <= 3 or not 1 <= len(patch) <= 3:
-        raise ValueError(f"latents must be rows and columns, with frames in front for video, got {short_repr(sides)}")
+        raise ValueError(TEXTS("grid.latents", sides=short_repr(sides)))
     # A single number means rows and columns; time has its own key.
     full = [1, *(patch * 2 if len(patch) == 1 else patch)][-len(sides) :]
     if len(patch) < len(sides) == 3:
@@ -178,7 +179,7 @@ def vjepa2(settings: ConfigReader) -> Positions:
         edge = settings.required("grid")
     frames = settings.size("frames_per_clip", default=64) // settings.size("tubelet_size", default=2)
     if min(edge, frames) < 1:
-        raise ValueError("a clip must have at least one patch on every side: raise crop_size or frames_per_clip")
+        raise ValueError(TEXTS("grid.clip"))
     return Positions(lay_out_grid(frames, edge, edge), THW)
 
 

@@ -23,6 +23,7 @@ from rope_viz.embedding.axes_spec import (
 )
 from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, RopeSpec, Scaling, short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.models.model_config import from_config
 from rope_viz.models.several_axes.text import (
@@ -66,7 +67,7 @@ def assign_sectors(mode: str, counts: Sequence[int], pairs: int) -> tuple[list[i
     """Return (axis, index of the frequency) of every pair."""
     total = sum(counts)
     if not total:
-        raise ValueError(f"sections must not all be 0, got {list(counts)}")
+        raise ValueError(TEXTS("sections.zero", counts=list(counts)))
     sector, starts = np.arange(pairs) % total, np.cumsum([0, *counts])
     if mode == "IMROPE":
         axis = np.where(sector < 3 * np.array(counts)[sector % 3], sector % 3, 3)
@@ -115,7 +116,7 @@ def allocate_for_runtime(runtime: str, config: Mapping[str, Any]) -> AxesSpec:
     repeats = pattern == "doubled"
     if sum(sizes) != spec.pairs and not repeats:
         if runtime != "sglang":
-            raise ValueError(f"mrope_section must add up to the {spec.pairs} pairs that rotate, got {list(sizes)}")
+            raise ValueError(TEXTS("sections.add_up", pairs=spec.pairs, counts=list(sizes)))
         sizes = rescale_sections(sizes, spec.pairs)
     if pattern in ("h w then t", "t behind h w", "scheduled"):
         return shared_ladder(spec, axis_per_pair(pattern, sizes, spec.pairs))
@@ -160,5 +161,5 @@ def rescale_sections(counts: Sequence[int], pairs: int) -> tuple[int, ...]:
     sizes = [max(1, int(count * pairs / total)) for count in counts]
     sizes[-1] += pairs - sum(sizes)
     if sizes[-1] < 0:
-        raise ValueError(f"mrope_section cannot be fitted to {pairs} pairs, got {short_repr(list(counts))}")
+        raise ValueError(TEXTS("sections.no_fit", pairs=pairs, counts=short_repr(list(counts))))
     return tuple(sizes)

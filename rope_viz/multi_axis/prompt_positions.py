@@ -30,8 +30,10 @@ from rope_viz.embedding.position_ids import (
     require_token_count,
 )
 from rope_viz.embedding.spec import require_number, short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.models.several_axes.text import all_axes, find_axes, xdrope_axes
+from rope_viz.texts.texts import join_items
 
 RUNTIMES = ("transformers", "transformers-4.57", "vllm", "sglang", "mlx-vlm", "llama.cpp")
 TEMPORAL = ("temporal_merge_size", "temporal_conv_size")
@@ -51,7 +53,7 @@ def lay_out(kind: str, config: Mapping[str, Any], runtime: str = "transformers")
         return hunyuan(settings) if kind == "hunyuan_vl" else neomme(settings)
     if not traits:
         known = ", ".join(name for name, axes in all_axes().items() if axes.prompt)
-        raise ValueError(f"there is no model type {short_repr(kind)} whose prompts are known; there are {known}")
+        raise ValueError(TEXTS("prompt.unknown", kind=short_repr(kind), known=known))
     manner = find_manner(kind, runtime, settings)
     if "audio" in traits and settings.flag("use_audio_in_video"):
         chunk = int(read_rate(kind, settings) * settings.number("seconds_per_chunk", default=2.0))
@@ -72,7 +74,9 @@ def lay_out(kind: str, config: Mapping[str, Any], runtime: str = "transformers")
 def find_manner(kind: str, runtime: str, settings: ConfigReader) -> Manner:
     """Return how this runtime lays out the prompts of this model type."""
     if runtime not in RUNTIMES:
-        raise ValueError(f"runtime must be one of {', '.join(RUNTIMES)}, got {short_repr(runtime)}")
+        raise ValueError(
+            TEXTS("value.one_of", name="runtime", options=join_items([*RUNTIMES]), got=short_repr(runtime))
+        )
     traits = prompt_traits(kind)
     merge = 1 if kind == "glm_image" else settings.size("spatial_merge_size", "spatial_conv_size", default=2)
     if runtime == "llama.cpp":
@@ -115,8 +119,8 @@ def read_seconds(settings: ConfigReader, index: int) -> float | None:
     if isinstance(seconds, (int, float)) and not isinstance(seconds, bool):
         seconds = [seconds]
     if not isinstance(seconds, (list, tuple)) or index >= len(seconds):
-        raise ValueError(f"second_per_grid_ts must have one number per video, got {short_repr(seconds)}")
-    require_number(seconds[index], "second_per_grid_ts entries")
+        raise ValueError(TEXTS("prompt.seconds", seconds=short_repr(seconds)))
+    require_number(seconds[index], TEXTS("prompt.seconds_entries"))
     return float(seconds[index])
 
 
@@ -170,27 +174,27 @@ def read_entries(settings: ConfigReader) -> list[tuple[str, Any]]:
     """Return the pieces of a layout as (kind, size)."""
     layout = settings.value("layout")
     if not isinstance(layout, (list, tuple)):
-        raise ValueError(f"layout must be a list of pieces, got {short_repr(layout)}")
+        raise ValueError(TEXTS("prompt.layout", layout=short_repr(layout)))
     kinds = ("text", "image", "video", "audio")
     for piece in layout:
         if not isinstance(piece, (list, tuple)) or len(piece) != 2 or piece[0] not in kinds:
-            raise ValueError(f"a piece must be like ['text', 4] or ['image', [1, 6, 8]], got {short_repr(piece)}")
+            raise ValueError(TEXTS("prompt.piece", piece=short_repr(piece)))
     return [(name, size) for name, size in layout]
 
 
 def read_tokens(size: Any) -> int:
     """Return a number of tokens, from a number or a list with one number."""
     value = size[0] if isinstance(size, (list, tuple)) and len(size) == 1 else size
-    require_number(value, "the tokens of a piece", least=0, integer=True)
+    require_number(value, TEXTS("name.piece_tokens"), least=0, integer=True)
     return int(value)
 
 
 def read_three_sides(size: Any) -> tuple[int, int, int]:
     """Return (frames, rows, columns); two numbers are rows and columns of one frame."""
     if not isinstance(size, (list, tuple)) or len(size) not in (2, 3):
-        raise ValueError(f"a grid must be frames, rows and columns of patches, got {short_repr(size)}")
+        raise ValueError(TEXTS("prompt.grid", size=short_repr(size)))
     for side in size:
-        require_number(side, "a grid's sides", least=1, most=MAX_TOKENS, integer=True)
+        require_number(side, TEXTS("name.grid_sides"), least=1, most=MAX_TOKENS, integer=True)
     frames, rows, columns = [1, *map(int, size)][-3:]
     return frames, rows, columns
 
@@ -231,7 +235,7 @@ def neomme(settings: ConfigReader) -> Positions:
         images = [read_three_sides(size) for name, size in pieces if name != "text"]
         tokens = sum(read_tokens(size) for name, size in pieces if name == "text")
         if len(images) > 1 or (images and tokens):
-            raise ValueError("layout must be one image, or text: NeoMME reads a page or a question, never both at once")
+            raise ValueError(TEXTS("prompt.neomme"))
         if not images:
             return Positions(line_positions(tokens, 0.0, 2), axes, None, (Segment("text", 0, tokens),))
         settings = ConfigReader({"grid": list(images[0][1:])})

@@ -18,6 +18,7 @@ import numpy as np
 
 from rope_viz.embedding.position_ids import Positions, patch_counts
 from rope_viz.embedding.spec import short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.config_reader import SECTION_KEYS, read_model_type
 from rope_viz.models.several_axes.model_axes import find_inner_parts, find_vision_part, read_size_or
 from rope_viz.multi_axis.prompt_positions import TEMPORAL, lay_out, prompt_traits
@@ -33,7 +34,6 @@ MOST_TOKENS = 1 << 18
 MOST_PIECES = 12
 # The page's default prompt: an image, and a video with more positions in time than rows or columns.
 EXAMPLE = "text 12, image 1024x768, text 20, video 448x336 40s 1fps, text 24"
-SYNTAX = "write up to 12 pieces separated by commas, such as text 12, image 1024x768, video 640x480 20s 2fps, audio 10s"
 NUMBER = r"\d{1,7}(?:\.\d{1,3})?"
 SIZE = r"(?P<width>\d{1,5})\s*[x×*]\s*(?P<height>\d{1,5})"
 SECONDS = rf"(?P<seconds>{NUMBER})\s*s"
@@ -115,7 +115,7 @@ def parse_pieces(line: str) -> tuple[Piece, ...]:
     """
     found = [part for part in re.split(r"[,;+\n]", line.lower().strip()) if part.strip()]
     if not found or len(found) > MOST_PIECES:
-        raise ValueError(SYNTAX)
+        raise ValueError(TEXTS("prompt.syntax"))
     return tuple(parse_piece(part.strip()) for part in found)
 
 
@@ -124,14 +124,14 @@ def parse_piece(part: str) -> Piece:
     matches = ((what, form.fullmatch(part)) for what, form in PATTERNS.items())
     what, match = next((pair for pair in matches if pair[1]), ("text", None))
     if match is None:
-        raise ValueError(f"{SYNTAX}; not {short_repr(part)}")
+        raise ValueError(TEXTS("prompt.not_this", syntax=TEXTS("prompt.syntax"), part=short_repr(part)))
     given = {name: text for name, text in match.groupdict().items() if text is not None}
     numbers = {name: float(text) if name in ("seconds", "rate") else int(text) for name, text in given.items()}
     piece = Piece(what, **numbers)  # type: ignore[arg-type]
     if what in ("image", "video") and min(piece.width, piece.height) < 1:
-        raise ValueError(f"an image or video needs sides of at least one pixel, not {short_repr(part)}")
+        raise ValueError(TEXTS("prompt.small_sides", part=short_repr(part)))
     if not 0.0 < piece.rate <= 240.0:
-        raise ValueError(f"a video needs a rate above 0 and up to 240 frames per second, not {short_repr(part)}")
+        raise ValueError(TEXTS("prompt.rate", part=short_repr(part)))
     return piece
 
 
@@ -167,7 +167,7 @@ def lay_out_pieces(pieces: Sequence[Piece], rules: PromptRules, runtime: str = "
     sizes = [size for part in parts for _, size in part]
     count = sum(size if isinstance(size, int) else math.prod(size) // rules.merge**2 for size in sizes)
     if count > MOST_TOKENS:
-        raise ValueError(f"the prompt has {count:,} tokens, and at most {MOST_TOKENS:,} can be drawn: use fewer frames")
+        raise ValueError(TEXTS("prompt.long", count=count, most_tokens=MOST_TOKENS))
     seconds = [rules.frames / piece.rate for piece in pieces if piece.what == "video"]
     ends, starts = [0], [0.0]
     positions: Positions | None = None
@@ -178,7 +178,7 @@ def lay_out_pieces(pieces: Sequence[Piece], rules: PromptRules, runtime: str = "
         # The next piece begins at the position of one more token of text.
         starts.append(float(compute_positions([*entries, ["text", 1]], seconds, rules, runtime).values[-1, 0]))
     if positions is None or not positions.tokens:
-        raise ValueError("the prompt has no tokens")
+        raise ValueError(TEXTS("prompt.empty"))
     return PromptLayout(tuple(pieces), positions, tuple(ends), tuple(starts))
 
 
@@ -197,13 +197,13 @@ def make_entries(piece: Piece, rules: PromptRules) -> list[Any]:
         return [["text", piece.tokens]]
     if piece.what == "audio":
         if "audio" not in rules.traits:
-            raise ValueError("this model takes no audio: remove it, or choose an Omni model")
+            raise ValueError(TEXTS("prompt.no_audio"))
         return [["audio", max(1, round(piece.seconds * AUDIO_RATE))]]
     rows, columns = patch_counts(piece.height, piece.width, rules.patch, rules.merge)
     if piece.what == "image":
         return [["image", [1, rows, columns]]]
     if "still" in rules.traits:
-        raise ValueError("this model is not known to take videos: use images instead")
+        raise ValueError(TEXTS("prompt.no_video"))
     frames = math.ceil(max(1, round(piece.seconds * piece.rate)) / rules.frames)
     if "stamped" in rules.traits:
         return [entry for _ in range(frames) for entry in (["text", STAMP_TOKENS], ["video", [1, rows, columns]])]

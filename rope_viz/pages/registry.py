@@ -10,7 +10,7 @@ from typing import Any
 from rope_viz.embedding.spec import short_repr
 from rope_viz.picture.choices import StoredChoice
 from rope_viz.picture.page import Page, Picture
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, cache_by_language
 
 TEXTS = Texts("app")
 FOLDER = Path(__file__).parent
@@ -136,7 +136,7 @@ def doors() -> dict[str, tuple[str, ...]]:
     return {door: tuple(names) for door, names in found.items()}
 
 
-@functools.cache
+@cache_by_language()
 def titles() -> dict[str, str]:
     """Return {page: its title} in menu order."""
     return {name: title_of(name) for name in (ORDER[0], *(name for names in doors().values() for name in names))}

@@ -18,7 +18,7 @@ from rope_viz.models import spec_url
 from rope_viz.picture import blob_store
 from rope_viz.picture.blob_store import require_size
 from rope_viz.picture.picture_request import Choice, PictureRequest, T, always
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, Translated, TranslatedOptions
 
 TEXTS = Texts("app")
 Name = TypeVar("Name", bound=str)
@@ -33,7 +33,7 @@ class Pick(Choice[Name]):
     The default is `usual` if offered, else the first. `menu`: show a menu of this width in pixels instead of buttons.
     """
 
-    options: Mapping[Name, str]
+    options: TranslatedOptions = TranslatedOptions()
     offered: Callable[[PictureRequest], Mapping[Name, str]] | None = None
     usual: Callable[[PictureRequest], Name] | None = None
     menu: int = 0
@@ -72,7 +72,7 @@ def make_tab_choice(page: str, tabs: Mapping[str, Sequence[Choice[Any]]], texts:
         named = (tab for tab, shown in tabs.items() if any(each.key in request.given for each in shown))
         return next(named, next(iter(tabs)))
 
-    labels = {tab: str(texts(f"tabs.{tab}")) for tab in tabs}
+    labels = texts.group("tabs", only=tabs)
     return Pick(key=f"{page}.tab", label=texts("choices.tab"), options=labels, usual=find_tab)
 
 
@@ -142,7 +142,7 @@ class Several(Choice[Names]):
     The widget shows only `drawn`, the options that affect the current picture; the value keeps the others.
     """
 
-    options: Mapping[str, str]
+    options: TranslatedOptions = TranslatedOptions()
     usual: Callable[[PictureRequest], Sequence[str]]
     offered: Callable[[PictureRequest], Mapping[str, str]] | None = None
     drawn: Callable[[PictureRequest], Collection[str]] | None = None
@@ -202,7 +202,7 @@ class Number(Choice[Any]):
     knob: Knob
     usual: float | Callable[[PictureRequest], float]
     limit: Callable[[PictureRequest], float] | None = None
-    label: str = ""
+    label: Translated = Translated("")
 
     def ends(self, request: PictureRequest) -> Knob:
         """Return the knob with its current maximum."""
@@ -348,8 +348,8 @@ class StoredChoice(Choice[StoredValue[T] | None]):
     decode: Callable[[bytes], T]
     load: Callable[[str], bytes]
     check: Callable[[StoredValue[T], PictureRequest], object] = accept_any
-    instead: str = TEXTS("controls.not_used")
-    missing: str = TEXTS("controls.no_file")
+    instead: Translated = Translated(TEXTS("controls.not_used"))
+    missing: Translated = Translated(TEXTS("controls.no_file"))
     typed: Callable[[PictureRequest], Mapping[str, tuple[str, str]]] | None = None
     suffixes: tuple[str, ...] = ()
     largest: int = blob_store.LARGEST

@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable
 from typing import Any, ParamSpec, TypeVar
 
 from rope_viz.models.user_config import Upload
+from rope_viz.texts import cache_by_language, current_language
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -23,11 +24,12 @@ LOCK = threading.Lock()
 def cache_by_config(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Cache a function: `most` results without a user's config in the process, `MOST` with one in that config.
 
-    The config is one of the arguments, or in an argument that is a tuple, such as a `Subject`.
+    A result may hold texts: those in another language are results of their own. The config is one of the arguments, or
+    in an argument that is a tuple, such as a `Subject`.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
-        shared: Any = functools.lru_cache(most)(function)
+        shared: Any = cache_by_language(most)(function)
 
         @functools.wraps(function)
         def cached(*arguments: P.args, **named: P.kwargs) -> T:
@@ -36,7 +38,7 @@ def cache_by_config(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
                 found: T = shared(*arguments)
                 return found
             results: dict[Hashable, T] = own.results.setdefault(f"{function.__module__}.{function.__qualname__}", {})
-            key = tuple(each for each in flatten(arguments) if each is not own)
+            key = (current_language(), *(each for each in flatten(arguments) if each is not own))
             if key in results:
                 return results[key]
             value = function(*arguments, **named)

@@ -6,6 +6,7 @@ import gzip
 import html
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -18,6 +19,7 @@ from rope_viz.figures.files.apply_style import apply_style, css
 from rope_viz.figures.files.colours import grey_pair
 from rope_viz.figures.files.html_json import to_meta_elements
 from rope_viz.figures.files.redraw_json import columns_to_json
+from rope_viz.figures.files.render_sheet import MissingFontError
 from rope_viz.models import spec_url
 from rope_viz.picture import ROUTE, write_address
 from rope_viz.picture.outputs import Clocks, Figure, Kind, Table
@@ -25,7 +27,9 @@ from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.picture.public_address import read_public_address
 from rope_viz.picture.wire_format import cells, columns, markdown_to_html, packed, strip_markup
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, use_language
+from rope_viz.texts.languages import ENGLISH
+from rope_viz.texts.texts import language_code
 from rope_viz.web.bundle import bundle
 
 HELD = ("config", "choices")
@@ -87,13 +91,18 @@ WHOLE = ("png", "pdf")
 
 def render(picture: Picture, request: PictureRequest, form: str, look: Style | None = None) -> bytes:
     """Render a picture in one of `FORMS`. Raise `ValueError` with a sentence if it cannot be rendered."""
-    with theme.skip_validation():
+    with use_language(request.language), theme.skip_validation():
         drawn = picture(request)
         if form == "packed":
             return packed(picture, request, drawn)
         look = look or Style()
         facts = meta(picture, request, drawn, look)
-        return to_file(drawn, form, look, facts | own_inputs(picture, request) if form == "json" else facts)
+        try:
+            return to_file(drawn, form, look, facts | own_inputs(picture, request) if form == "json" else facts)
+        except MissingFontError as error:
+            mark = " · ".join(filter(None, (look.mark, str(error))))
+    # In English, with a line that names the font to install.
+    return render(picture, replace(request, language=ENGLISH), form, replace(look, mark=mark))
 
 
 def to_file(drawn: Kind, form: str, look: Style, facts: Mapping[str, Any]) -> bytes:
@@ -208,7 +217,8 @@ def _page(title: str, body: str, look: Style, facts: Mapping[str, Any], style: s
     heading = f"<h1>{html.escape(above)}</h1>" if above else ""
     style = f"{style}h1{{font-size:1.15em}}"
     return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        f'<!DOCTYPE html><html lang="{language_code()}"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
         f"<title>{html.escape(above or title)}</title>{head}<style>body{{background:{ground};color:{text};{room}"
         f"font-family:{font};font-size:{look.font_px:g}px}}{style}</style></head>"
         f'<body style="{names};--st-font:{font}">{heading}{body}</body></html>'

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rope_viz.picture.config_link import write_config
 from rope_viz.picture.picture_request import Choice, PictureRequest
+from rope_viz.texts import Texts, use_language
 
 if TYPE_CHECKING:
     from rope_viz.picture.outputs import Kind  # with Plotly, which the help of a command does not need
 
+TEXTS = Texts("pictures")
 MAIN_HEIGHT = 430
 Draw: TypeAlias = "Callable[[PictureRequest], Kind]"
 Height: TypeAlias = int | Callable[[PictureRequest], int]
@@ -102,8 +104,8 @@ class Picture:
 
     @property
     def about(self) -> str:
-        """Return a one-line description: the function's docstring, or its name where Python drops those (`-OO`)."""
-        return (self.draw.__doc__ or self.name).strip().splitlines()[0]
+        """Return a one-line description, for lists; the name of a picture that has none."""
+        return TEXTS.entries.get(f"{self.page}.{self.name}", self.name)
 
     @functools.cached_property
     def depends(self) -> frozenset[str]:
@@ -130,6 +132,7 @@ class Picture:
         own = request.own if self.config else None
         return (
             self.address,
+            request.language,
             *request.subject[:3],
             None if own is None else request.held.get("own") or write_config(own),
             request.pin if self.pin else None,
@@ -143,9 +146,10 @@ class Picture:
 
     def __call__(self, request: PictureRequest) -> Kind:
         """Render the picture for a request. Raise `ValueError` with a sentence if there is none."""
-        if problem := self.refuses(request):
-            raise ValueError(problem)
-        return self.draw(request)
+        with use_language(request.language):
+            if problem := self.refuses(request):
+                raise ValueError(problem)
+            return self.draw(request)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import Variant, make_variant
+from rope_viz.texts import Translated, current_language
 
 T = TypeVar("T")
 View: TypeAlias = tuple[float, float]
@@ -34,8 +35,8 @@ class Choice(Generic[T]):
 
     reads_outside: ClassVar[bool] = False
     key: str
-    label: str
-    help: str = ""
+    label: Translated = Translated()
+    help: Translated = Translated("")
     when: Callable[[PictureRequest], bool] = always
     needs: tuple[Choice[Any], ...] = ()
     shared: str = ""
@@ -71,7 +72,7 @@ class PictureRequest:
     `pin` is the pinned pair, `view` the zoomed x range in the axis's units (powers of ten on a log axis). `coarse`
     requests a picture that is quick to render and send, for a moving knob; `part` counts the refinements of a slow
     picture. `variants` are the pinned curves by number. `given` holds the choices made, by key. `held` names stored
-    contents that an address cannot hold: the user's config ("own"), a spec ("spec").
+    contents that an address cannot hold: the user's config ("own"), a spec ("spec"). `language` is that of its texts.
     """
 
     subject: Subject
@@ -82,6 +83,7 @@ class PictureRequest:
     part: int = 0
     held: Mapping[str, str] = field(default_factory=lambda: NOTHING)
     variants: Mapping[int, Variant] = field(default_factory=dict)
+    language: str = field(default_factory=current_language)
     _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __getitem__(self, choice: Choice[T]) -> T:

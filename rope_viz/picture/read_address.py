@@ -16,17 +16,19 @@ from rope_viz.picture import blob_store, config_link, configs
 from rope_viz.picture.choices import Borders, Number, StoredChoice
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import Choice, PictureRequest
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, current_language, use_language
 
 TEXTS = Texts("app")
 
 MODEL_KEYS = (*spec_url.KEYS, config_link.KEY)
 """Query keys of the model, with the user's own config."""
-CHOICE_KEYS = (*MODEL_KEYS, "pin", *VARIANT_KEYS)
+LANGUAGE_KEY = "lang"
+"""The query key of the language of the texts, absent for English."""
+CHOICE_KEYS = (*MODEL_KEYS, "pin", *VARIANT_KEYS, LANGUAGE_KEY)
 """Query keys of what a user chose for all pages."""
 STORED_KEYS = ("own", "spec")
 """Query keys of stored contents, in addition to those of a page."""
-OTHER_KEYS = ("pin", *VARIANT_KEYS, "view", "knob", "value", "coarse", "part", *STORED_KEYS)
+OTHER_KEYS = ("pin", *VARIANT_KEYS, "view", "knob", "value", "coarse", "part", LANGUAGE_KEY, *STORED_KEYS)
 """Query keys other than those of the model and of the page's choices."""
 
 COMPARED_MODELS = "decay.models"
@@ -39,8 +41,13 @@ FILE = "file"
 def read_request(page: Page, query: Mapping[str, str], own: Upload | None = None) -> PictureRequest:
     """Read a query. Raise `ValueError` with a sentence for anything in it that is unknown or invalid.
 
-    `own` is the user's config if the query comes with a file.
+    `own` is the user's config if the query comes with a file. Texts are in the query's language, else the current one.
     """
+    with use_language(query.get(LANGUAGE_KEY, current_language())):
+        return _read_request(page, query, own)
+
+
+def _read_request(page: Page, query: Mapping[str, str], own: Upload | None) -> PictureRequest:
     query = rename_models(query)
     known = {*MODEL_KEYS, *OTHER_KEYS, *(choice.key for choice in page.choices)}
     for key in query:

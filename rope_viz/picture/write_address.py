@@ -14,7 +14,8 @@ from rope_viz.picture.choices import StoredValue
 from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import NOTHING, PictureRequest
-from rope_viz.picture.read_address import read_model
+from rope_viz.picture.read_address import LANGUAGE_KEY, read_model
+from rope_viz.texts.languages import ENGLISH
 
 LONGEST = 2000
 """Characters of a query; a longer spec is stored under a name instead."""
@@ -58,8 +59,13 @@ def link_query(request: PictureRequest, picture: Picture) -> dict[str, str]:
 
 
 def choices_query(request: PictureRequest, picture: Picture) -> dict[str, str]:
-    """Return the part of the query for the pin and the page's own choices. Raise `KeyError` as `query` does."""
-    out = {"pin": str(request.pin)} if picture.pin and request.pin is not None else {}
+    """Return the part of the query for the language, the pin and the page's own choices.
+
+    Raise `KeyError` as `query` does.
+    """
+    out = write_language(request.language)
+    if picture.pin and request.pin is not None:
+        out["pin"] = str(request.pin)
     if picture.variants:
         out |= {f"variant{number}": write_variant(each) for number, each in request.variants.items()}
     for choice in picture.choices:
@@ -68,6 +74,11 @@ def choices_query(request: PictureRequest, picture: Picture) -> dict[str, str]:
                 raise KeyError(choice.key)
             out[choice.key] = choice.text(value)
     return out
+
+
+def write_language(language: str) -> dict[str, str]:
+    """Return a language as a query, {} for English."""
+    return {} if language == ENGLISH else {LANGUAGE_KEY: language}
 
 
 def other_models(request: PictureRequest, picture: Picture) -> dict[str, str]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rope_viz.embedding.spec import short_repr
 from rope_viz.models.formats import without_source
 from rope_viz.models.layer_patterns import LISTS, find_rotating_layers, repeat_pattern, resolve_layer_types
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.models.text_config import shown_type
 from rope_viz.probe.tokens import BEGIN, END, VOCABULARY
 
 MOST_LAYERS = 8
@@ -82,7 +82,7 @@ def shrink_config(model: ModelConfig) -> dict[str, Any]:
         count = next((len(value) for value in listed if isinstance(value, (list, tuple))), USUAL_LAYERS)
         return shrink_config(ModelConfig.read({**model.part.config, "model_type": model.model_type, name: count}))
     if model.architecture.remote_code or not model.fields.is_listed:
-        kind = shown_type(model.model_type)
+        kind = short_repr(model.model_type).strip("'\"") if model.model_type else "this model"
         raise ValueError(f"no probe can be made of {kind}: its code travels with the weights, or is not known here")
     shape = find_shape(model)
     found = {key: value for key, value in without_source(model.part.config).items() if key not in REMOVED}

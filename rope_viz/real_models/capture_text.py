@@ -9,13 +9,12 @@ from typing import Any
 
 from rope_viz.kernels.measurement_process import Run
 from rope_viz.models.formats.gguf import read_header
+from rope_viz.real_models import TEXTS
 from rope_viz.real_models.capture import capture_gguf
 from rope_viz.real_models.gguf_model import make_tokenizer
 from rope_viz.real_models.worker_process import ONE_THREAD, Write, run_worker
 from rope_viz.studies.capture_file import encode_capture
-from rope_viz.texts import Texts
 
-TEXTS = Texts("real_models")
 LEAST, MOST = 32, 256
 """Tokens of a text that are read. q and k of SmolLM2 135M on 256 tokens take 11.8 MB in float16."""
 LOADED = 0.4

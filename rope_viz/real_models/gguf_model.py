@@ -20,7 +20,9 @@ from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.models.formats.gguf import GgufHeader, read_bytes, read_frequency_divisors, read_header
 from rope_viz.models.formats.gguf_config import recognise_llama3
 from rope_viz.models.model_config import from_config
+from rope_viz.real_models import TEXTS
 from rope_viz.storage.decode_json import read_own
+from rope_viz.texts.texts import join_items
 from rope_viz.tiny_lm.numpy_model import LayerWeights, TinyLm
 
 Floats: TypeAlias = NDArray[np.float32]
@@ -49,15 +51,15 @@ def read_tensor(header: GgufHeader, name: str) -> Floats:
     Raises `ValueError` for an unknown tensor, a type that is not supported, and a file that is cut off.
     """
     if name not in header.tensors:
-        raise ValueError(f"the GGUF file has no tensor {short_repr(name)}")
+        raise ValueError(TEXTS("gguf.no_tensor", name=short_repr(name)))
     place = header.tensors[name]
     found = FORMATS.get(place.kind)
     if found is None:
-        kind = OTHER_TYPES.get(str(place.kind), f"type {place.kind}")
-        raise ValueError(f"{name} is stored as {kind}, which is not supported: convert the model to Q8_0 or Q4_K")
+        kind = OTHER_TYPES.get(str(place.kind), TEXTS("gguf.type", kind=place.kind))
+        raise ValueError(TEXTS("gguf.storage", name=name, kind=kind))
     count = math.prod(place.shape)
     if not 0 < count <= LARGEST or place.shape[-1] % found.values:
-        raise ValueError(f"{name} has a shape that {found.name} cannot store: {place.shape}")
+        raise ValueError(TEXTS("gguf.tensor_shape", name=name, kind=found.name, shape=place.shape))
     raw = read_bytes(header, name, count // found.values * found.bytes)
     blocks = np.frombuffer(raw, dtype=np.uint8).reshape(-1, found.bytes)
     # PyTorch shares memory only with arrays that it may write to.
@@ -274,24 +276,23 @@ def make_config(header: GgufHeader) -> dict[str, Any]:
     kind = header.architecture
     if kind not in ARCHITECTURES:
         raise ValueError(
-            f"{header.path.name} is a model of architecture {short_repr(kind)}; its forward pass is not built in: "
-            f"those of {', '.join(ARCHITECTURES)} are"
+            TEXTS("gguf.architecture", name=header.path.name, kind=short_repr(kind), known=join_items(ARCHITECTURES))
         )
     for name in CHANGED_GRAPH:
         if header.find(name):
-            raise ValueError(f"{kind}.{name} of the GGUF file changes the model's graph, which is not supported")
+            raise ValueError(TEXTS("gguf.graph", kind=kind, name=name))
     width, heads = (find_size(header, name) for name in ("embedding_length", "attention.head_count"))
     head_dim = find_size(header, "attention.key_length", width // heads)
     rotary = find_size(header, "rope.dimension_count", head_dim)
     if rotary != head_dim or find_size(header, "attention.value_length", head_dim) != head_dim:
-        raise ValueError("the GGUF file rotates only a part of each head, or has values of another size than keys")
+        raise ValueError(TEXTS("gguf.partial"))
     base = header.find("rope.freq_base", 10_000.0)
     epsilon = header.find("attention.layer_norm_rms_epsilon", 1e-6)
     require_number(base, "rope.freq_base", above=0.0)
     require_number(epsilon, "attention.layer_norm_rms_epsilon", least=0.0)
     embedding = header.tensors.get("token_embd.weight")
     if embedding is None or len(embedding.shape) != 2:
-        raise ValueError("the GGUF file has no matrix token_embd.weight")
+        raise ValueError(TEXTS("gguf.no_matrix"))
     config = {
         "model_type": kind,
         "hidden_size": width,
@@ -314,7 +315,7 @@ def find_size(header: GgufHeader, name: str, default: int | None = None) -> int:
     """Return a size among the keys. Raises `ValueError` if it is missing or no positive whole number."""
     value = header.find(name, default)
     if value is None:
-        raise ValueError(f"the GGUF file has no {header.architecture}.{name}")
+        raise ValueError(TEXTS("gguf.no_key", architecture=header.architecture, name=name))
     if isinstance(value, list) and value and len(set(value)) == 1:
         value = value[0]
     require_number(value, f"{header.architecture}.{name}", least=1, most=1 << 32, integer=True)
@@ -329,12 +330,12 @@ def read_scaling(header: GgufHeader, config: Mapping[str, Any]) -> dict[str, Any
         held = divisors.get("rope_freqs.weight")
         found = None if kind != "none" or held is None else recognise_llama3(held.tolist(), config["rope_theta"])
         if found is None:
-            raise ValueError("the GGUF file divides frequencies by a list that is not that of a Llama 3.1 or 3.2 model")
+            raise ValueError(TEXTS("gguf.divisors"))
         return found
     if kind == "none" or factor == 1.0:
         return None
     if kind not in ("linear", "yarn"):
-        raise ValueError(f"the GGUF file scales RoPE by {short_repr(kind)}, which is not supported here")
+        raise ValueError(TEXTS("gguf.scaling", kind=short_repr(kind)))
     require_number(factor, "rope.scaling.factor", above=0.0)
     original = find_size(header, "rope.scaling.original_context_length", config["max_position_embeddings"])
     scaling = {"rope_type": kind, "factor": float(factor)}
@@ -346,7 +347,7 @@ def check_tensors(header: GgufHeader, config: Mapping[str, Any], about: GgufArch
     width, inner, dim = config["hidden_size"], config["intermediate_size"], config["head_dim"]
     q, k = config["num_attention_heads"] * dim, config["num_key_value_heads"] * dim
     if q % k:
-        raise ValueError("the number of query heads must be a multiple of the number of key heads")
+        raise ValueError(TEXTS("gguf.heads"))
     sizes: dict[str, tuple[int, ...]] = {
         "q": (q, width), "k": (k, width), "v": (k, width), "o": (width, q),
         "gate": (inner, width), "up": (inner, width), "down": (width, inner),
@@ -361,15 +362,13 @@ def check_tensors(header: GgufHeader, config: Mapping[str, Any], about: GgufArch
         optional |= {f"blk.{index}.{name}": sizes[part] for part, name in BIASES.items()}
         missing = next((name for name in needed if name not in header.tensors), None)
         if missing is not None:
-            raise ValueError(f"the GGUF file has no tensor {missing}")
+            raise ValueError(TEXTS("gguf.no_tensor", name=missing))
     for name, place in header.tensors.items():
         wanted = needed.get(name, optional.get(name))
         if wanted is None:
-            raise ValueError(
-                f"the GGUF file has a tensor that {config['model_type']} does not use here: {short_repr(name)}"
-            )
+            raise ValueError(TEXTS("gguf.unused", model_type=config["model_type"], name=short_repr(name)))
         if place.shape != wanted:
-            raise ValueError(f"{name} must have shape {wanted}, got {place.shape}")
+            raise ValueError(TEXTS("gguf.shape", name=name, wanted=wanted, shape=place.shape))
 
 
 def read_layer(header: GgufHeader, index: int, config: Mapping[str, Any], about: GgufArchitecture) -> LayerWeights:
@@ -425,23 +424,20 @@ def make_tokenizer(header: GgufHeader) -> Any:
         import tokenizers
         from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
     except ImportError:
-        raise ValueError("reading a text needs the tokenizers package: pip install 'rope-viz[gguf]'") from None
+        raise ValueError(TEXTS("gguf.tokenizers")) from None
     keys = {name.removeprefix("tokenizer.ggml."): value for name, value in header.keys.items()}
     kind, pre = keys.get("model"), keys.get("pre")
     if kind != "gpt2" or pre not in SPLITS:
-        raise ValueError(
-            f"the tokenizer of the GGUF file is {short_repr(kind)} with {short_repr(pre)}, which is not built in: "
-            f"byte-level BPE with {', '.join(SPLITS)} is"
-        )
+        raise ValueError(TEXTS("gguf.tokenizer", kind=short_repr(kind), pre=short_repr(pre), splits=join_items(SPLITS)))
     tokens, merges, kinds = (keys.get(name) for name in ("tokens", "merges", "token_type"))
     if not is_texts(tokens) or not is_texts(merges) or any(" " not in merge for merge in merges):
-        raise ValueError("the GGUF file has no lists of tokens and merges")
+        raise ValueError(TEXTS("gguf.no_tokens"))
     vocabulary = {token: index for index, token in enumerate(tokens)}
     pairs = [(first, second) for first, _, second in (merge.partition(" ") for merge in merges)]
     try:
         model = models.BPE(vocab=vocabulary, merges=pairs, ignore_merges=pre in BEGINS_WITH_BOS)
     except Exception as error:  # the package raises plain exceptions
-        raise ValueError(f"the merges of the GGUF file do not fit its tokens: {error}") from None
+        raise ValueError(TEXTS("gguf.merges", error=error)) from None
     tokenizer = tokenizers.Tokenizer(model)
     split = SPLITS[pre]
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=not split)

@@ -25,6 +25,7 @@ import torch
 from torch import Tensor
 
 from rope_viz.embedding.spec import FloatArray, RopeSpec
+from rope_viz.real_models import TEXTS
 from rope_viz.real_models.measured_file import ALL_ZERO, FIRST_ZERO, SCALED
 from rope_viz.real_models.torch_forward import rotate
 from rope_viz.studies.heads import Turning
@@ -119,7 +120,7 @@ def place_right_tokens(jobs: Sequence[str], ids: Tokens, prefix: int) -> dict[st
         if job == "first token":
             placed = placed.sum(dim=1, keepdim=True) * torch.eye(len(ids))[0]
         if not placed.any():
-            raise ValueError(f"a piece of {len(ids):,} tokens has no right token for the job {job}: use another text")
+            raise ValueError(TEXTS("measured.no_token", tokens=len(ids), job=job))
         found[job] = placed
     return found
 
@@ -193,7 +194,7 @@ def measure_heads(
     `progress` is called with the number of sequences that were read and of all. Raises `ValueError` for no piece.
     """
     if not pieces or not halves:
-        raise ValueError("measuring heads needs at least one piece of text and one random sequence")
+        raise ValueError(TEXTS("measured.no_pieces"))
     sums: dict[tuple[int, int], HeadSums] = {}
     texts: list[tuple[Tokens, tuple[str, ...]]] = [(piece, OF_TEXT) for piece in pieces]
     copies: list[tuple[Tokens, tuple[str, ...]]] = [(np.tile(half, 2), ("induction",)) for half in halves]

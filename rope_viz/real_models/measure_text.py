@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from rope_viz.kernels.measurement_process import Run
 from rope_viz.models.formats.gguf import read_header
+from rope_viz.real_models import TEXTS
 from rope_viz.real_models.gguf_model import load_gguf, make_tokenizer
 from rope_viz.real_models.text_results import (
     BLOCK,
@@ -29,7 +30,6 @@ from rope_viz.real_models.text_results import (
 )
 from rope_viz.real_models.worker_process import ONE_THREAD, Write, run_worker
 from rope_viz.studies.heads import Turning
-from rope_viz.texts import Texts
 from rope_viz.tiny_lm import numpy_model
 from rope_viz.tiny_lm.checkpoints import scaled
 from rope_viz.tiny_lm.numpy_model import Floats, TinyLm
@@ -38,7 +38,6 @@ from rope_viz.tiny_lm.tasks import Tokens
 
 See: TypeAlias = Callable[[int, numpy_model.AttentionInputs], None]
 
-TEXTS = Texts("real_models")
 ROWS = 128
 """Positions whose logits are in memory at once."""
 LOADED = 0.1

@@ -13,8 +13,10 @@ import numpy as np
 from rope_viz.embedding.spec import FloatArray, RopeSpec, require_number, short_repr
 from rope_viz.models.model_config import from_config
 from rope_viz.models.rope_config import find_main_layer
+from rope_viz.real_models import TEXTS
 from rope_viz.storage.decode_json import decode_json
 from rope_viz.studies.real_model import JOBS, HeadMap, find_head, read_heads
+from rope_viz.texts.texts import join_items
 
 KIND, VERSION = "rope-viz measure", 1
 METHODS = ("none", "linear", "ntk", "yarn")
@@ -53,12 +55,12 @@ def read_measured(source: str | Path | bytes) -> MeasuredModel:
     """Read the file, from a path or from its bytes. Raises `ValueError` with a sentence for any other content."""
     content = source if isinstance(source, bytes) else Path(source).read_bytes()
     if len(content) > LARGEST:
-        raise ValueError(f"the file must be at most {LARGEST >> 20} MiB, got {len(content) / (1 << 20):.0f} MiB")
-    found = decode_json(content, "the file is not whole JSON: measure the model again with `rope-viz measure`")
+        raise ValueError(TEXTS("measured.large", most=LARGEST >> 20, size=len(content) / (1 << 20)))
+    found = decode_json(content, TEXTS("measured.truncated"))
     if not isinstance(found, dict) or found.get("kind") != KIND:
-        raise ValueError("the file holds no measurement of a model: make one with `rope-viz measure`")
+        raise ValueError(TEXTS("measured.empty"))
     if found.get("version") != VERSION:
-        raise ValueError(f"the measurement must be of version {VERSION}, got {short_repr(found.get('version'))}")
+        raise ValueError(TEXTS("measured.version", version=VERSION, got=short_repr(found.get("version"))))
     about, rows, loss = (require_object(found, name) for name in ("about", "rows", "loss"))
     specs = from_config(require_object(about, "config"))
     kinds = {
@@ -74,12 +76,12 @@ def read_measured(source: str | Path | bytes) -> MeasuredModel:
     heads = read_heads({"rows": rows, "about": {name: about[name] for name in ("sequences", "tokens")}})
     layers, count = heads.shape if heads.heads else (0, 0)
     if not rows or len(rows) != layers * count:
-        raise ValueError("the measurement must hold every head of every layer, the same number in each")
+        raise ValueError(TEXTS("measured.heads"))
     losses = read_losses(loss)
     # The name is shown: signs that mark up a text are left out.
     model = re.sub(r"[^\w .+()-]", "", str(about.get("model") or ""))
     return MeasuredModel(
-        model[:100] or "a model",
+        model[:100] or TEXTS("measured.a_model"),
         heads,
         specs,
         kinds,
@@ -94,7 +96,7 @@ def require_object(parent: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return a JSON object of another. Raises `ValueError` if it is none."""
     found = parent.get(name)
     if not isinstance(found, dict):
-        raise ValueError(f"{name} of the measurement must be an object, got {short_repr(found)}")
+        raise ValueError(TEXTS("measured.object", name=name, found=short_repr(found)))
     return found
 
 
@@ -102,36 +104,37 @@ def check_row(name: str, row: Any, pairs_of: Callable[[int], int]) -> None:
     """Raise `ValueError` for a wrong head: its name, a score, or the number of its pairs."""
     parts = name.removeprefix("L").split("H")
     if len(parts) != 2 or not all(part.isascii() and part.isdecimal() and len(part) < 4 for part in parts):
-        raise ValueError(f"a head must be named like L3H5, got {short_repr(name)}")
+        raise ValueError(TEXTS("measured.head_name", name=short_repr(name)))
     layer, head = find_head(name)
     if name != f"L{layer}H{head}" or layer >= MOST_LAYERS or head >= MOST_HEADS:
-        raise ValueError(f"a head must be named like L3H5, got {short_repr(name)}")
+        raise ValueError(TEXTS("measured.head_name", name=short_repr(name)))
     if not isinstance(row, dict) or set(require_object(row, "jobs")) != set(JOBS):
-        raise ValueError(f"head {name} must have the jobs {', '.join(JOBS)}")
+        raise ValueError(TEXTS("measured.jobs", name=name, jobs=join_items(JOBS)))
     pairs = pairs_of(layer)
     for part in ("strength", "margin"):
-        check_numbers(row.get(part), pairs, f"{part} of {name}")
+        check_numbers(row.get(part), pairs, TEXTS("measured.part", part=part, name=name))
     for job, entry in row["jobs"].items():
         if not isinstance(entry, dict):
-            raise ValueError(f"job {job} of {name} must be an object, got {short_repr(entry)}")
+            raise ValueError(TEXTS("measured.job", job=job, name=name, entry=short_repr(entry)))
         for part in ("score", "share"):
-            require_number(entry.get(part), f"{part} of {name}", least=0.0, most=1.01)
+            require_number(entry.get(part), TEXTS("measured.part", part=part, name=name), least=0.0, most=1.01)
         if "margin" in entry:
-            check_numbers(entry["margin"], pairs, f"margin of {name}")
+            check_numbers(entry["margin"], pairs, TEXTS("measured.margin", name=name))
         if "changed" in entry:
             changed = require_object(entry, "changed")
             if not set(changed) <= {ALL_ZERO, FIRST_ZERO, *SCALED}:
-                raise ValueError(f"head {name} was measured under a rotation of an unknown name")
+                raise ValueError(TEXTS("measured.rotation", name=name))
+            label = TEXTS("measured.score", name=name)
             for value in changed.values():
-                require_number(value, f"a score of {name}", least=0.0, most=1.01)
+                require_number(value, label, least=0.0, most=1.01)
             if "margin" not in entry or not ({*SCALED} <= set(changed) or not {*SCALED} & set(changed)):
-                raise ValueError(f"head {name} must have the scores of all rotations or of none")
+                raise ValueError(TEXTS("measured.scores", name=name))
 
 
 def check_numbers(values: Any, count: int, name: str) -> None:
     """Raise `ValueError` unless this is a list of so many finite numbers."""
     if not isinstance(values, list) or len(values) != count:
-        raise ValueError(f"{name} must be a list of {count} numbers")
+        raise ValueError(TEXTS("measured.list", name=name, count=count))
     for value in values:
         require_number(value, name, least=-1e6, most=1e6)
 
@@ -143,9 +146,9 @@ def read_losses(loss: Mapping[str, Any]) -> Mapping[str, FloatArray]:
     require_number(loss.get("tokens"), "tokens", least=LEAST, most=MOST_TOKENS, integer=True)
     methods = require_object(loss, "methods")
     if "none" not in methods or not set(methods) <= set(METHODS):
-        raise ValueError(f"losses must be of {', '.join(METHODS)}, and of none in any case")
+        raise ValueError(TEXTS("measured.losses", methods=join_items(METHODS)))
     found = {}
     for method, values in methods.items():
-        check_numbers(values, int(loss["tokens"]) // int(loss["block"]), f"losses of {method}")
+        check_numbers(values, int(loss["tokens"]) // int(loss["block"]), TEXTS("measured.losses_of", method=method))
         found[method] = np.array([values], dtype=float)
     return found

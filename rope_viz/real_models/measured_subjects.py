@@ -16,6 +16,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.formats.gguf import read_header
 from rope_viz.models.model_config import from_config
 from rope_viz.models.rope_config import find_main_layer
+from rope_viz.real_models import TEXTS
 from rope_viz.real_models.capture import capture, layer_kinds
 from rope_viz.real_models.gguf_model import load_gguf, make_tokenizer
 from rope_viz.real_models.head_jobs import LayerInput, See, turn_pairs
@@ -82,7 +83,7 @@ class FolderSubject:
             self.model.base_model(input_ids=torch.from_numpy(ids)[None].to(device), use_cache=False)
         if taken.skipped:
             numbers = ", ".join(map(str, taken.skipped))
-            raise ValueError(f"layers {numbers} of this model do not rotate, and jobs of such heads are not measured")
+            raise ValueError(TEXTS("measured.layers", numbers=numbers))
         self.kinds = layer_kinds(taken)
         for index in sorted(taken.layers):
             see(index, make_input(taken.layers.pop(index), self.specs, device))
@@ -113,7 +114,7 @@ class FolderSubject:
             return
         places = list(find_frequencies(self.model, self.spec))
         if not places:
-            raise ValueError("the frequencies of this model are not those of its config, so they cannot be changed")
+            raise ValueError(TEXTS("measured.rotated"))
         turn, before = Turning.from_spec(spec, length), []
         for module, name in places:
             values, factor = getattr(module, name), name.replace("inv_freq", "attention_scaling")

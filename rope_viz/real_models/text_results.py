@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rope_viz.embedding.spec import FloatArray, require_number
+from rope_viz.real_models import TEXTS
 from rope_viz.storage.decode_json import decode_json
-from rope_viz.texts import Texts
 from rope_viz.tiny_lm.checkpoints import MAIN_METHODS
 
-TEXTS = Texts("real_models")
 FACTOR = 2.0
 """Factor of all methods."""
 BLOCK = 32
@@ -109,7 +108,7 @@ def check_values(values: Any, count: int, **limits: Any) -> None:
         if not isinstance(row, list) or len(row) != count:
             raise ValueError(TEXTS("live.no_report"))
         for value in row:
-            require_number(value, "a measured value", **limits)
+            require_number(value, TEXTS("live.value"), **limits)
 
 
 def is_pass_key(key: object) -> bool:

@@ -24,6 +24,7 @@ from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.picture.wire_format import escape_markup
 from rope_viz.texts import Texts
+from rope_viz.texts.languages import ENGLISH, check_language
 
 
 def figure(address: str, form: str = "svg") -> bytes:
@@ -106,7 +107,9 @@ def read_saved(picture: Picture, saved: Mapping[str, Any]) -> PictureRequest:
     except contents.UnknownError:
         raise ValueError(TEXTS("problems.too_little")) from None
     request = PictureRequest(Subject(made, model, layer, own), read_address.pin_of(query, made.pairs), given)
-    return dataclasses.replace(request, variants=read_address.variants_of(query, request.current))
+    language = query.get(read_address.LANGUAGE_KEY, ENGLISH)
+    variants = read_address.variants_of(query, request.current)
+    return dataclasses.replace(request, variants=variants, language=check_language(language))
 
 
 def redraw_saved(content: bytes, form: str, look: Mapping[str, str]) -> bytes:

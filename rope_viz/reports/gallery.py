@@ -17,6 +17,7 @@ from rope_viz.picture import read_address
 from rope_viz.picture.outputs import Table
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
+from rope_viz.texts import cache_by_language
 
 WIDTH, HEIGHT = 224, 146
 STYLE = {"width": f"{WIDTH}px", "height": f"{HEIGHT}px", "font_size": "7px", "dpi": "192"}
@@ -39,7 +40,7 @@ class Card:
             "page": self.page,
             "query": self.query,
             "title": self.title,
-            "about": self.picture.about.rstrip("."),
+            "about": self.picture.about.rstrip(".。"),
             "thumbnail": write_thumbnail(self.picture),
         }
 
@@ -72,7 +73,7 @@ def why_left_out(picture: Picture) -> str:
     return "no data" if picture.refuses(default_request(picture)) else ""
 
 
-@functools.cache
+@cache_by_language()
 def list_cards() -> tuple[Card, ...]:
     """Return the cards by door, in the order of the pages."""
     cards = [make_card(picture) for picture in registry.pictures() if not why_left_out(picture)]

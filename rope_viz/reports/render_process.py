@@ -19,7 +19,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
@@ -29,7 +29,7 @@ from rope_viz.pages import registry
 from rope_viz.picture import blob_store, export, own_file, read_address, wire_format
 from rope_viz.picture.outside import measure
 from rope_viz.storage.decode_json import ContentError
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, current_language, use_language
 
 with contextlib.suppress(ImportError):  # not available on Windows
     import resource
@@ -66,6 +66,7 @@ class FileJob:
     look: Style
     query: dict[str, str]
     contents: tuple[bytes, ...] = ()
+    language: str = field(default_factory=current_language)
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ class Reading:
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
+    language: str = field(default_factory=current_language)
 
 
 @dataclass(frozen=True)
@@ -217,7 +219,8 @@ def main(parent: int, *, seconds: int, memory: int, reads: bool = False) -> None
         except EOFError:
             return
         limit_seconds(seconds)
-        result = read_content(job) if isinstance(job, Reading) else render(job)
+        with use_language(job.language):
+            result = read_content(job) if isinstance(job, Reading) else render(job)
         ends = result.ends or allocated() - before > (READING_REST if reads else LARGEST_REST)
         write_message(results, dataclasses.replace(result, ends=ends))
         if ends:

@@ -17,6 +17,7 @@ from rope_viz.advice.lint import Finding, check
 from rope_viz.advice.plan.verdict import make_verdict
 from rope_viz.figures import theme
 from rope_viz.figures.files.html_json import plotly_js, to_json_values
+from rope_viz.figures.words import name_length
 from rope_viz.pages import registry
 from rope_viz.pages.model import extend
 from rope_viz.picture import export
@@ -25,6 +26,7 @@ from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.picture.wire_format import cells, markdown_to_html, strip_markup
 from rope_viz.texts import Texts
+from rope_viz.texts.texts import language_code
 
 TEXTS = Texts("report")
 MOST_ROWS = 200
@@ -124,7 +126,7 @@ def lengths(request: PictureRequest) -> list[tuple[str, str]]:
         key = "trained_value" if trained.is_known else "assumed_value"
         value = TEXTS(f"model.{key}", length=trained.length, source=trained.source)
         rows.append((TEXTS("model.trained"), value))
-    named = TEXTS("model.length", length_name=request.spec.length_name)
+    named = TEXTS("model.length", length_name=name_length(request.spec))
     has_it = bool(rows) and rows[0][0] == named
     return rows if has_it else [*rows, (named, TEXTS("model.length_value", length=request.spec.context))]
 
@@ -181,7 +183,7 @@ def to_html(
 def document(title: str, body: str, meta: str = "") -> bytes:
     """Return a page in the report's style; the title and the body are HTML."""
     return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<!DOCTYPE html>\n<html lang="{language_code()}"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>{meta}'
         f"<style>{STYLE}</style></head>\n<body>{body}</body></html>\n"
     ).encode()
@@ -239,7 +241,7 @@ def found_html(found: Sequence[Finding]) -> str:
     if not found:
         return f"<p>{TEXTS('no_findings')}</p>"
     items = [
-        f"<li><strong>{each.severity}</strong> {html.escape(f'{each.key} {each.message}')} "
+        f"<li><strong>{TEXTS(f'severity.{each.severity}')}</strong> {html.escape(f'{each.key} {each.message}')} "
         f"<small>{html.escape(each.rule)}</small></li>"
         for each in found
     ]
@@ -294,7 +296,10 @@ def verdict_lines(request: PictureRequest) -> list[str]:
 
 def found_lines(found: Sequence[Finding]) -> list[str]:
     """Return the findings as a Markdown list."""
-    items = [f"- **{each.severity}** {escaped(f'{each.key} {each.message}'.strip())} ({each.rule})" for each in found]
+    items = [
+        f"- **{TEXTS(f'severity.{each.severity}')}** {escaped(f'{each.key} {each.message}'.strip())} ({each.rule})"
+        for each in found
+    ]
     return items or [TEXTS("no_findings")]
 
 

@@ -17,8 +17,8 @@ from rope_viz.advice.lint import SEVERITIES, Finding
 from rope_viz.advice.lint.check_text import check_text
 from rope_viz.advice.memory.estimate_memory import describe_memory, memory
 from rope_viz.advice.memory.kv_cache import human
+from rope_viz.embedding import TEXTS as EMBEDDING
 from rope_viz.embedding.scaling import LABELS
-from rope_viz.embedding.spec import UNCOMPUTABLE
 from rope_viz.figures.files.html_json import plotly_js
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
@@ -27,7 +27,8 @@ from rope_viz.models.read_upload import read_upload
 from rope_viz.models.spec_url import CUSTOM, Subject
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.reports import report
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, join
+from rope_viz.texts.sentences import describe_error, end_sentence
 
 TEXTS = Texts("report")
 PICTURES = ("frequencies/wavelengths", "scaling/comparison", "decay/curves")
@@ -60,25 +61,28 @@ def read_entry(values: dict[str, Any]) -> IndexEntry:
     return IndexEntry(**{**values, "findings": tuple(values["findings"])})
 
 
-BACK = f'<a href="../index.html">{TEXTS("site.back")}</a>'
-
-
 def render_page(
-    label: str, file: str, source: bytes | str, *, is_full: bool = False, before: str = BACK, head: str = ""
+    label: str, file: str, source: bytes | str, *, is_full: bool = False, before: str = "", head: str = ""
 ) -> tuple[IndexEntry, bytes]:
     """Return a model's line in the index and its page.
 
     `source` is the text of a config.json, or the id of a model of the list. A config that cannot be read, or that has
-    no RoPE, gets a page that says why. `before` is HTML for the menu's beginning, `head` for the page's head.
+    no RoPE, gets a page that says why. `before` is HTML for the menu's beginning, by default a link to the index;
+    `head` is HTML for the page's head.
     """
+    before = before or link_to_index()
     try:
         request, notes = read_report_request(source)
         request.spec.inv_freq()
     except ArithmeticError:
-        return problem_page(IndexEntry(label, file, status="unread", problem=f"{UNCOMPUTABLE}."), source, before=before)
+        return problem_page(
+            IndexEntry(label, file, status="unread", problem=end_sentence(EMBEDDING("errors.uncomputable"))),
+            source,
+            before=before,
+        )
     except ValueError as error:
         status = "no_rope" if isinstance(error, NoRope) else "unread"
-        entry = IndexEntry(label, file, status=status, problem=f"{str(error).rstrip('.')}.")
+        entry = IndexEntry(label, file, status=status, problem=end_sentence(describe_error(error)))
         return problem_page(entry, source, before=before)
     model = request.subject.model_config
     entry = IndexEntry(
@@ -98,7 +102,7 @@ def render_page(
             entry = replace(entry, cache=held["kv_cache_bytes"])
             lines += describe_memory(held).splitlines()
         except ValueError as error:
-            lines.append(str(error))
+            lines.append(describe_error(error))
     paragraphs = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
     above = f'<section id="memory"><h2>{TEXTS("site.memory")}</h2>{paragraphs}</section>'
     addresses = () if is_full else PICTURES
@@ -120,8 +124,14 @@ def read_report_request(source: bytes | str) -> tuple[PictureRequest, tuple[str,
     return PictureRequest(Subject(upload.specs[upload.layer], CUSTOM, upload.layer, upload)), upload.notes
 
 
-def problem_page(entry: IndexEntry, source: bytes | str = b"", *, before: str = BACK) -> tuple[IndexEntry, bytes]:
+def link_to_index() -> str:
+    """Return the link from a model's page to the list of all."""
+    return f'<a href="../index.html">{TEXTS("site.back")}</a>'
+
+
+def problem_page(entry: IndexEntry, source: bytes | str = b"", *, before: str = "") -> tuple[IndexEntry, bytes]:
     """Return the entry and the page of a model without pictures: the reason, and what the check finds."""
+    before = before or link_to_index()
     found: Sequence[Finding] = ()
     if isinstance(source, bytes):
         with contextlib.suppress(ValueError, OSError, ArithmeticError):
@@ -155,7 +165,7 @@ def index_page(entries: Sequence[IndexEntry], *, before: str = "", head: str = "
     table = f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>"
     table = f'<div class="index" role="region" tabindex="0" aria-label="{title}">{table}</div>'
     footer = f"<footer>{TEXTS('footer', version=__version__)}</footer>"
-    return report.document(title, f"<main>{before}<h1>{title}</h1><p>{' '.join(lead)}</p>{table}{footer}</main>", head)
+    return report.document(title, f"<main>{before}<h1>{title}</h1><p>{join(*lead)}</p>{table}{footer}</main>", head)
 
 
 def index_row(entry: IndexEntry) -> str:
@@ -165,7 +175,7 @@ def index_row(entry: IndexEntry) -> str:
     scaling = TEXTS(f"site.{entry.status}") if entry.status else LABELS.get(entry.scaling, entry.scaling)
     cache = "" if entry.cache is None else human(entry.cache)
     found = ", ".join(
-        f"{number} {severity}{'' if number == 1 else 's'}"
+        TEXTS(f"site.{severity}", count=number)
         for number, severity in zip(entry.findings, SEVERITIES, strict=True)
         if number
     )

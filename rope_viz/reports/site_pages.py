@@ -138,7 +138,7 @@ class StaticSite:
         parts = [
             f"<h1>{title}</h1><p>{markdown_to_html(summarise())}</p>",
             f'<div class="verdicts" role="region" tabindex="0" aria-label="{label}">{table}</div>',
-            f"<p>{DIFFERENCES('legend').rpartition('. ')[0]}.</p><h2>{TEXTS('table.reasons')}</h2>",
+            f"<p>{DIFFERENCES('legend')}</p><h2>{TEXTS('table.reasons')}</h2>",
             *map(_format_reasons, rows),
             self._format_badges(badges) if badges else "",
             f"<footer>RoPE Viz {__version__}</footer>",
@@ -147,7 +147,7 @@ class StaticSite:
         return report.document(html.escape(f"{title} · {NAME}"), page, self.head_of("differences"))
 
     def _format_badges(self, badges: Mapping[str, Badge]) -> str:
-        out = [f"<h2>{TEXTS('table.badges')}</h2><p>{DIFFERENCES('badge.about').rpartition('. ')[2]}</p>"]
+        out = [f"<h2>{TEXTS('table.badges')}</h2><p>{DIFFERENCES('badge.about')}</p>"]
         for stem, badge in badges.items():
             alt, file = html.escape(TEXTS("table.badge_alt", model=badge.name)), f"{BADGES}/{stem}.svg"
             out.append(f'<p><img src="{file}" alt="{alt}" height="20"></p>')

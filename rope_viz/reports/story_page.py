@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import html
 import json
 from collections.abc import Mapping
@@ -14,14 +13,15 @@ from rope_viz.figures.hands import TEXTS
 from rope_viz.pages.learn import figures as learn
 from rope_viz.pages.registry import text_of
 from rope_viz.picture.export import script
+from rope_viz.texts import cache_by_language
+from rope_viz.texts.texts import language_code
 from rope_viz.web import read_inline
 
-WHOLE = text_of("home", "whole")
 STYLE = f"\n{read_inline('story.css')}\n"
 FONT = "'Source Sans 3', 'Source Sans Pro', system-ui, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
 
 
-@functools.lru_cache(maxsize=learn.SCENES + 1)
+@cache_by_language(learn.SCENES + 1)
 def story_page(only: int = 0, app: str | None = None, *, head: str = "", above: str = "") -> bytes:
     """Return the page: all scenes, or one scene (`only`, 1 to 8) with a link to the whole story.
 
@@ -37,7 +37,7 @@ def story_page(only: int = 0, app: str | None = None, *, head: str = "", above: 
 
 def home_page(message: Mapping[str, Any], app: str) -> bytes:
     """Return the picture of Home alone, with a link to the app at the address `app`. `message` is of figures.hands."""
-    link = f'<a href="{html.escape(app)}" target="_blank">{html.escape(WHOLE)}</a>'
+    link = f'<a href="{html.escape(app)}" target="_blank">{html.escape(text_of("home", "whole"))}</a>'
     below = f"<footer>{link}</footer>"
     return wrap_picture("hands", message, str(message["title"]), str(TEXTS("headline")), below=below)
 
@@ -52,7 +52,7 @@ def wrap_picture(
     # The picture reads its colours when it is shown, so a changed theme shows it again.
     again = 'matchMedia("(prefers-color-scheme: dark)").addEventListener("change", run);'
     text = (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        f'<!DOCTYPE html><html lang="{language_code()}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(title)} · RoPE Viz</title><style>:root {{ {light}; --st-font: {FONT} }}"
         f"@media (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}{STYLE}</style>{head}</head>"

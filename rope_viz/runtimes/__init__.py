@@ -21,6 +21,8 @@ from rope_viz.runtimes.llamacpp import override_keys, split_flags
 from rope_viz.runtimes.provenance import Known, find_provenance
 from rope_viz.runtimes.releases import RELEASES, RUNTIMES, format_release, resolve_release
 from rope_viz.runtimes.rule_engine import Case, Refused, Rule, apply, build_case, build_spec, compute_frequencies
+from rope_viz.runtimes.texts import TEXTS
+from rope_viz.texts.sentences import describe_error
 
 __all__ = ["RUNTIMES", "Emulation", "Known", "emulate", "emulate_case", "read_case", "resolve_release"]
 
@@ -123,12 +125,12 @@ def emulate_case(name: str, release: str, case: Case, flags: Mapping[str, str | 
             case, applied = apply(gguf_converter.FILE_RULES if from_gguf else RULES[name, release], case)
             inv_freq, attention, softmax = compute(name, case, flags or {})
     except Refused as refusal:
-        return Emulation(name, release, False, None, None, None, (), str(refusal), known)
+        return Emulation(name, release, False, None, None, None, (), describe_error(refusal), known)
     foreign = ""
     if name == "transformers":
         foreign = find_missing_wrapper(name, release, case.fields.wrappers)
         foreign = case.model if not foreign and case.architecture.remote_code else foreign
-    remote = f"{short_repr(foreign).strip(chr(39))} is remote code, not in transformers" if foreign else ""
+    remote = TEXTS("transformers.remote_code", model=short_repr(foreign).strip(chr(39))) if foreign else ""
     return Emulation(name, release, True, inv_freq, attention, softmax, applied, known=known, remote=remote)
 
 

@@ -11,9 +11,10 @@ import functools
 from dataclasses import dataclass
 
 from rope_viz.models.config_reader import Fields
-from rope_viz.models.user_config import join_words
 from rope_viz.runtimes.releases import RELEASES, format_version
+from rope_viz.runtimes.texts import TEXTS
 from rope_viz.storage.decode_json import read_own
+from rope_viz.texts.texts import join_items, join_list
 
 NEW_KEYS = "rope_parameters"
 AS_INTENDED = "as intended"
@@ -67,6 +68,11 @@ def describe_asked(asked: tuple[AskedEngine, ...]) -> str:
     """Return the releases that were asked, as words, and the configs of which another answer came; "" for none."""
     if not asked:
         return ""
-    releases = join_words(list(dict.fromkeys(one.release for one in asked)))
-    others = [f"with {one.config}: {one.verdict}" for one in asked if one.verdict != AS_INTENDED]
-    return ", ".join([f"asked in {releases}", *others])
+    releases = join_list([*dict.fromkeys(one.release for one in asked)])
+    verdicts = TEXTS.group("asked.verdict")
+    others = [
+        TEXTS("asked.other", config=one.config, verdict=verdicts.get(one.verdict, one.verdict))
+        for one in asked
+        if one.verdict != AS_INTENDED
+    ]
+    return join_items([TEXTS("asked.releases", releases=releases), *others])

@@ -20,6 +20,10 @@ from rope_viz.models.several_axes.text import find_axes, section_keys, text_laye
 from rope_viz.multi_axis.mrope_runtimes import allocate_for_runtime, rotate_as_ggml
 from rope_viz.multi_axis.prompt_positions import lay_out, prompt_traits
 from rope_viz.runtimes.releases import MLX_VLM, find_version, format_name
+from rope_viz.runtimes.texts import TEXTS
+from rope_viz.texts import join
+from rope_viz.texts.sentences import describe_error, remove_period
+from rope_viz.texts.texts import join_items
 
 VERSIONS = {
     "transformers": find_version("transformers"),
@@ -61,21 +65,21 @@ class AxesAnswer:
         if self.spec is None:
             return self.reason
         if not self.spec.is_rotation:
-            return "the two members of a pair rotate with different axes"
-        listed = ", ".join(f"{axis} {count}" for axis, count in self.counts.items())
-        return f"{listed} {'in blocks' if in_blocks(self.spec) else 'interleaved'}"
+            return TEXTS("axes.members")
+        listed = join_items([f"{axis} {count}" for axis, count in self.counts.items()])
+        return TEXTS("axes.in_blocks" if in_blocks(self.spec) else "axes.interleaved", sections=listed)
 
     @property
     def against(self) -> str:
         """How the pairs differ from transformers' own; "-" where there is no answer."""
         if self.spec is None:
             return "-"
-        parts = [] if self.spec.is_rotation else ["shears image tokens"]
+        parts = [] if self.spec.is_rotation else [TEXTS("axes.shears")]
         if self.moved:
-            parts.append(f"{len(self.moved)} pairs rotate with another axis")
+            parts.append(TEXTS("axes.moved", pairs=len(self.moved)))
         if self.still:
-            parts.append(f"pairs {', '.join(map(str, self.still))} have zero frequency")
-        return ", ".join(parts) or "agrees"
+            parts.append(TEXTS("axes.still", pairs=join_items([*map(str, self.still)])))
+        return join_items(parts) or TEXTS("verdict.agrees")
 
     @property
     def name(self) -> str:
@@ -110,13 +114,13 @@ def allocate_in(runtime: str, kind: str, axes: Axes | None, config: Mapping[str,
     """Return the allocation in a runtime, or None and why there is none."""
     record = find_architecture(kind)
     if runtime == "transformers-4.57" and record is not None and record.since.startswith("5."):
-        return None, "does not have this model"
+        return None, TEXTS("axes.absent")
     own = runtime.startswith("transformers") or (axes is None and runtime != "llama.cpp")
     if not own and (axes is None or runtime not in axes.runtimes):
-        return None, f"is not known to {'convert' if runtime == 'llama.cpp' else 'support'} this model"
+        return None, TEXTS("axes.not_converted" if runtime == "llama.cpp" else "axes.not_supported")
     has_sections = section_keys(config).get("mrope_section") is not None
     if runtime in ("vllm", "sglang") and axes is not None and axes.pattern == "interleaved" and not has_sections:
-        return None, "reads no sections: without mrope_section its get_rope builds a plain RotaryEmbedding"
+        return None, TEXTS("axes.no_sections")
     try:
         # vLLM runs HunYuan-VL through the class of transformers.
         if runtime.startswith("transformers") or (runtime == "vllm" and kind == "hunyuan_vl"):
@@ -125,7 +129,7 @@ def allocate_in(runtime: str, kind: str, axes: Axes | None, config: Mapping[str,
             return allocate_by_ggml(allocate_by_class(kind, config), axes, config), ""
         return allocate_for_runtime(runtime, {**config, "model_type": kind} if kind else config), ""
     except ValueError as error:
-        return None, f"refuses: {error}"
+        return None, TEXTS("axes.refuses", reason=describe_error(error))
 
 
 def allocate_by_class(kind: str, config: Mapping[str, Any]) -> AxesSpec:
@@ -155,9 +159,9 @@ def compare_with(reference: AxesSpec | None, runtime: str, kind: str, spec: Axes
     still = tuple(np.flatnonzero(owner == STILL).tolist())
     counts = {axis: int(np.sum(owner == k)) for k, axis in enumerate(spec.axes) if np.any(owner == k)}
     refuses = kind.startswith("ernie4_5") and runtime.startswith("transformers")
-    yarn = "refuses any scaling of this model" if refuses else "over the pair index, whatever the axis"
+    yarn = TEXTS("axes.yarn_refused" if refuses else "axes.yarn")
     # Read in mlx-vlm 0.7.10: MRoPERotaryEmbedding of rope_utils.py, and the classes of Ernie, GLM-V and HunYuan-VL.
-    yarn = "ignored: the class reads base and sections only" if runtime == "mlx-vlm" else yarn
+    yarn = TEXTS("axes.yarn_ignored") if runtime == "mlx-vlm" else yarn
     behind, times = sample_positions(runtime, kind)
     return AxesAnswer(runtime, VERSIONS[runtime], spec, "", moved, still, behind, times, yarn, counts)
 
@@ -200,18 +204,19 @@ def in_words(config: Mapping[str, Any], runtime: str) -> str:
     answer = found.get({"transformers-4": "transformers-4.57", "mlx-lm": "mlx-vlm"}.get(runtime, runtime))
     if answer is None:
         return ""
-    begin = "mlx-lm reads only text. " if runtime == "mlx-lm" else ""
+    begin = TEXTS("axes.text_only") if runtime == "mlx-lm" else ""
     if answer.spec is None:
-        return f"{begin}Images and videos: {answer.name} {answer.reason.rstrip('.')}."
-    text = f"{begin}Images and videos in {answer.name}: {answer.sections}"
+        return join(begin, TEXTS("axes.none", name=answer.name, reason=remove_period(answer.reason)))
+    sections = answer.sections
     if answer.moved:
-        text += f", {len(answer.moved)} pairs rotate with another axis than in transformers"
+        sections = TEXTS("axes.moved_sections", sections=sections, pairs=len(answer.moved))
     if answer.still:
-        text += f"; pairs {', '.join(map(str, answer.still))} have zero frequency"
-    text += f". YaRN: {answer.extension}."
+        sections = TEXTS("axes.still_sections", sections=sections, pairs=join_items([*map(str, answer.still)]))
+    texts = [begin, TEXTS("axes.sections", name=answer.name, sections=sections)]
+    texts += [TEXTS("axes.extension", extension=answer.extension)]
     if answer.behind is not None:
         own = found["transformers"]
         differs = own.behind is not None and answer.behind != own.behind
-        text += f" After a video of six grids of 2 × 2 tokens that begins at 3, text continues at {answer.behind:g}"
-        text += f" ({own.name}: at {own.behind:g})." if differs else "."
-    return text
+        key = "axes.behind_differs" if differs else "axes.behind"
+        texts += [TEXTS(key, behind=answer.behind, name=own.name, own=own.behind)]
+    return join(*texts)

@@ -13,10 +13,11 @@ from rope_viz.embedding.spec import FloatArray
 from rope_viz.embedding.spectrum import find_peak
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.query_temperature import find_temperature
-from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, Emulation, emulate_case, read_case, resolve_release
 from rope_viz.runtimes.provenance import How
 from rope_viz.runtimes.releases import RELEASES, match_name
+from rope_viz.runtimes.texts import TEXTS
+from rope_viz.texts.texts import join_items, join_list
 
 TOLERANCE = 2e-6
 """Differences up to here come from the runtimes' own float32 arithmetic."""
@@ -60,29 +61,35 @@ class Comparison:
     def verdict(self, ratio: Callable[[float], str] = "×{:.4g}".format) -> str:
         """Return "agrees", "refuses", "not known" or by how much it differs; "by rule" where it was not executed."""
         if self.how == "not known":
-            return "not known"
+            return TEXTS("verdict.not_known")
         words = self.words(ratio)
-        return words if self.how == "executed" else f"{words} (by rule)"
+        return words if self.how == "executed" else TEXTS("verdict.by_rule", words=words)
 
     @property
     def brief(self) -> str:
         """The first part of the verdict, as short as a cell needs it: "×47.8" of "×47.8 at pair 47"."""
-        return self.words("×{:.3g}".format).partition(", ")[0].partition(" at pair ")[0].partition(":")[0]
+        if self.emulation.remote:
+            return TEXTS("verdict.refuses")
+        ratio = "×{:.3g}".format
+        return ratio(self.effect.ratio) if self.effect and not self.agrees else self.list_words(ratio)[0]
 
     def words(self, ratio: Callable[[float], str]) -> str:
         """Return the verdict without how it is known."""
+        return join_items(self.list_words(ratio))
+
+    def list_words(self, ratio: Callable[[float], str]) -> list[str]:
+        """Return the parts of the verdict, the frequencies first."""
         if self.emulation.remote:
-            return "refuses: remote code"
-        if not self.emulation.supported:
-            return "refuses"
-        if self.agrees:
-            return "agrees"
-        parts = [f"{ratio(self.effect.ratio)} at pair {self.effect.pair}"] if self.effect else []
-        parts += ["other pairs rotate"] if self.pairs_differ else []
-        for name, value in (("cos and sin", self.attention_ratio), ("softmax", self.softmax_ratio)):
+            return [TEXTS("verdict.remote")]
+        if not self.emulation.supported or self.agrees:
+            return [TEXTS("verdict.agrees" if self.emulation.supported else "verdict.refuses")]
+        effect, parts = self.effect, list[str]()
+        parts += [TEXTS("verdict.pair", ratio=ratio(effect.ratio), pair=effect.pair)] if effect else []
+        parts += [TEXTS("verdict.pairs")] if self.pairs_differ else []
+        for name, value in (("attention", self.attention_ratio), ("softmax", self.softmax_ratio)):
             if value is not None and not math.isclose(value, 1.0, rel_tol=TOLERANCE):
-                parts.append(f"{name} {ratio(value)}")
-        return ", ".join(parts) or "nothing to compare with"
+                parts.append(TEXTS(f"verdict.{name}", ratio=ratio(value)))
+        return parts or [TEXTS("verdict.nothing")]
 
 
 def compare(
@@ -112,7 +119,7 @@ def resolve_releases(releases: Mapping[str, str]) -> list[tuple[str, str]]:
     releases = {match_name(name, RELEASES): version for name, version in releases.items()}
     for name in releases:
         if name not in list_releases():
-            raise ValueError(f"older releases are known for {join_words(list(list_releases()))}, not for {name}")
+            raise ValueError(TEXTS("older_releases", known=join_list([*list_releases()]), name=name))
     found = [
         resolve_release(name, releases.get(name, version) if version == RELEASES[name].today[0] else version)
         for name, version in RUNTIMES

@@ -25,7 +25,7 @@ def scale_main_layers(case: Case) -> Case:
     return case.with_rope(**scaling, attention_factor=1.0) if scaling else case
 
 
-REFUSE_NESTED = refuse("KeyError: 'rope_type', with rope_parameters by layer type", sglang.is_nested_deepseek_v4)
+REFUSE_NESTED = refuse("deepseek_v4.keyerror_rope_type", sglang.is_nested_deepseek_v4)
 
 
 def list_between(releases: tuple[str, ...], first: str, last: str) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ from rope_viz.runtimes.rule_engine import (
     rule,
     static_base,
 )
+from rope_viz.runtimes.texts import TEXTS
 
 FACTS = "llama.cpp"
 FAR = math.inf
@@ -60,7 +61,7 @@ def write_share(case: Case) -> Case:
     is_given = any("partial_rotary_factor" in place for place in (case.fields.config, find_rope_dict(case)))
     share = case.share if is_given else case.architecture.runtime(FACTS).get("share", case.share)
     if int(case.head_dim * share) % 2:
-        raise Refused(f"GGML_ASSERT: {int(case.head_dim * share)} dimensions of a head cannot rotate in pairs")
+        raise Refused(TEXTS("gguf_converter.ggml_assert_dimensions", head_dim=int(case.head_dim * share)))
     return shared.set_share(case, share)
 
 
@@ -83,7 +84,7 @@ def write_inner_base(case: Case) -> Case:
     """Conversion writes only the base in attn_config."""
     base = (case.fields.mapping("attn_config") or {}).get("rope_theta")
     if base is None:
-        raise Refused("KeyError: rope_theta in attn_config")
+        raise Refused(TEXTS("gguf_converter.keyerror_rope_theta"))
     return write_base(case, base)
 
 
@@ -106,7 +107,7 @@ def write_lists(case: Case) -> Case:
     longer = case.length is not None and pad_context(case.length) > length
     values = case.rope["long_factor" if longer else "short_factor"]
     if not isinstance(values, (list, tuple)) or len(values) != case.rotary_dim / 2:
-        raise Refused(f"the factor lists must have {case.rotary_dim // 2} numbers")
+        raise Refused(TEXTS("gguf_converter.factor_lists", rotary_dim=case.rotary_dim // 2))
     for value in values:
         require_number(value, "factors", above=0.0)
     return case.drop_scaling().replace(divisors=tuple(float(value) for value in values), attention=attention)
@@ -146,7 +147,7 @@ def write_alpha_base(case: Case) -> Case:
     expected = case.base == 10_000.0 and case.limit in (1 << 15, 1 << 18)
     # Only the class of the mixture-of-experts model asserts these two.
     if not expected or (default == 1000.0 and (alpha != 1000.0 or case.head_dim != 128)):
-        raise Refused("AssertionError: HunYuan dynamic RoPE scaling assumptions changed")
+        raise Refused(TEXTS("gguf_converter.assertionerror_hunyuan"))
     return static_base(lambda _: alpha)(case)
 
 
@@ -157,28 +158,28 @@ def writes_no_scaling(case: Case) -> bool:
 
 CANCEL_FACTOR = Rule(
     "deepseek-v4",
-    "DeepSeek V4 cancels the factor on cos and sin.",
+    "gguf_converter.deepseek_v4",
     lambda case: case.replace(attention=1.0 / mscale(case.number("factor"))),
     all_hold(has(FACTS, "deepseek_v4_yarn"), has_type("yarn")),
 )
 
-IGNORE_TRUNCATE = Rule("truncate-ignored", "truncate is not read: the range is always rounded.", ignore("truncate"))
+IGNORE_TRUNCATE = Rule("truncate-ignored", "gguf_converter.truncate_ignored", ignore("truncate"))
 
 IGNORE_BETAS = Rule(
     "betas-ignored",
-    "beta_fast and beta_slow are written to the GGUF but not read back: 32 and 1.",
+    "gguf_converter.betas_ignored",
     ignore("beta_fast", "beta_slow"),
     is_not(has(FACTS, "reads_betas")),
 )
 
 RULES = (
-    refuse("no converter class for {model}", shared.is_absent(FACTS)),
+    refuse("gguf_converter.converter_class", shared.is_absent(FACTS)),
     shared.rename_su,
     shared.share_base,
     write_share,
     Rule(
         "base-not-written",
-        "Conversion writes neither base nor scaling: the runtime uses base 10000 without scaling.",
+        "gguf_converter.base_not_written",
         lambda case: case.drop_scaling().replace(base=10_000.0),
         has(FACTS, "bare"),
     ),
@@ -187,65 +188,65 @@ RULES = (
     write_linear,
     Rule(
         "scaling-not-written",
-        "Conversion writes no scaling for this architecture.",
+        "gguf_converter.scaling_not_written",
         Case.drop_scaling,
         writes_no_scaling,
     ),
     write_lists,
     Rule(
         "sliding-plain",
-        "The sliding layers are not scaled.",
+        "gguf_converter.sliding_plain",
         Case.drop_scaling,
         all_hold(has(FACTS, "plain_sliding"), lambda case: case.layer == "sliding_attention"),
     ),
     need_original,
     # The conversion of Ministral 3 asserts yarn and reads mscale_all_dim.
+    refuse("gguf_converter.assertionerror_ministral3", has(FACTS, "ministral3_yarn"), is_not(has_type("yarn"))),
     refuse(
-        "AssertionError: ministral3 rope_type must be 'yarn'", has(FACTS, "ministral3_yarn"), is_not(has_type("yarn"))
+        "gguf_converter.keyerror_mscale_all_dim",
+        has(FACTS, "ministral3_yarn"),
+        lambda case: case.rope.get("mscale_all_dim") is None,
     ),
     refuse(
-        "KeyError: mscale_all_dim", has(FACTS, "ministral3_yarn"), lambda case: case.rope.get("mscale_all_dim") is None
-    ),
-    refuse(
-        "ValueError: {model} has no rope_freqs tensor, to which llama3 is written",
+        "gguf_converter.valueerror_rope_freqs",
         has_type("llama3"),
         has(FACTS, "no_llama3_tensor"),
     ),
     write_llama3_tensor,
-    Rule("llama3-dropped", "This conversion class silently drops llama3.", Case.drop_scaling, has_type("llama3")),
+    Rule("llama3-dropped", "gguf_converter.llama3_dropped", Case.drop_scaling, has_type("llama3")),
     refuse(
-        "AssertionError: the full-attention layers of {model} must be proportional",
+        "gguf_converter.assertionerror_full",
         has(FACTS, "proportional_tensor"),
         is_not(has_type("proportional")),
         lambda case: case.layer != "sliding_attention",
     ),
     write_proportional_tensor,
     write_alpha_base,
-    Rule("dynamic-dropped", "dynamic is not written to the GGUF.", Case.drop_scaling, has_type("dynamic")),
-    Rule("longrope-dropped", "longrope is written for Phi-3 only.", Case.drop_scaling, has_type("longrope")),
+    Rule("dynamic-dropped", "gguf_converter.dynamic_dropped", Case.drop_scaling, has_type("dynamic")),
+    Rule("longrope-dropped", "gguf_converter.longrope_dropped", Case.drop_scaling, has_type("longrope")),
     Rule(
         "no-factor",
-        "Without a factor the scaling is not written.",
+        "gguf_converter.no_factor",
         Case.drop_scaling,
         all_hold(has_type("linear", "yarn"), lambda case: case.rope.get("factor") is None),
     ),
     Rule(
         "unknown-type",
-        "A rope type outside its list is not written; the converter warns.",
+        "gguf_converter.unknown_type",
         Case.drop_scaling,
         is_not(has_type("default", "linear", "yarn")),
     ),
     IGNORE_TRUNCATE,
     Rule(
         "attention-ignored",
-        "attention_factor is overwritten when YaRN is on.",
+        "gguf_converter.attention_ignored",
         ignore("attention_factor", "attn_factor"),
     ),
     IGNORE_BETAS,
     CANCEL_FACTOR,
     Rule(
         "mscale-ignored",
-        "mscale and mscale_all_dim are not written for this architecture.",
+        "gguf_converter.mscale_ignored",
         ignore("mscale", "mscale_all_dim"),
         lambda case: not case.mla and not has(FACTS, "reads_log_mul")(case),
     ),
@@ -306,7 +307,7 @@ def read_gguf_keys(case: Case) -> Case:
 
 BETAS = {"beta_fast": "rope.scaling.yarn_beta_fast", "beta_slow": "rope.scaling.yarn_beta_slow"}
 FILE_RULES = (
-    refuse("unknown model architecture", is_unknown_architecture),
+    refuse("gguf_converter.unknown_model", is_unknown_architecture),
     read_gguf_keys,
     IGNORE_TRUNCATE,
     IGNORE_BETAS,

@@ -8,14 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rope_viz.models.model_config import ModelConfig, Source
-from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import Emulation, emulate_case, read_case, resolve_release
 from rope_viz.runtimes.asked_engines import AskedEngine, find_all_asked
 from rope_viz.runtimes.compare import Comparison, compare_with
 from rope_viz.runtimes.provenance import How
 from rope_viz.runtimes.releases import MINORS, RELEASES, find_minor, format_version
+from rope_viz.runtimes.texts import TEXTS
+from rope_viz.texts.texts import join_items, join_list
 
-UNKNOWN = "not known"
+UNKNOWN: How = "not known"
 RATIO: Callable[[float], str] = "×{:.4g}".format
 
 
@@ -103,7 +104,7 @@ class History:
 
     def describe(self, one: Comparison) -> str:
         """Return the verdict on one release, without how it is known."""
-        return UNKNOWN if one.how == UNKNOWN else one.words(self.ratio)
+        return TEXTS("verdict.not_known") if one.how == UNKNOWN else one.words(self.ratio)
 
     def sentence(self, name: str) -> str:
         """Return since when there is a difference, as text: "vLLM: refuses in 0.6.6, agrees since 0.8.5"."""
@@ -115,9 +116,9 @@ class History:
                 found.append((span.words, span.releases))
         words, releases = found[-1]
         if len(found) == 1:
-            return f"{name}: {words} in {format_span(releases)}"
-        parts = [f"{words} in {format_span(releases)}" for words, releases in found[:-1]]
-        return f"{name}: {', '.join(parts)}, {words} since {releases[0]}"
+            return TEXTS("history.one", name=name, words=words, releases=format_span(releases))
+        parts = [TEXTS("history.part", words=words, releases=format_span(releases)) for words, releases in found[:-1]]
+        return TEXTS("history.since", name=name, parts=join_items(parts), words=words, release=releases[0])
 
 
 def trace_releases(
@@ -198,7 +199,7 @@ def find_changes(
         base = emulate_case(name, newest, case)
         compared = tuple(compare_with(base, emulate_case(name, version, case)) for version in (*later, newest))
         history = History(name, base, compared, ratio)
-        if {span.words for span in history.spans} == {history.describe(compared[-1])} != {UNKNOWN}:
+        if compared[-1].how != UNKNOWN and {span.words for span in history.spans} == {history.describe(compared[-1])}:
             continue
         asked = emulate_case(name, release, case)
         found.append(Changes(layer, history, explain_change(asked, base)))
@@ -213,12 +214,12 @@ def explain_change(asked: Emulation, today: Emulation) -> tuple[str, ...]:
         return tuple(filter(None, (asked.reason,)))
     ours, theirs = ({rule.key: rule.text for rule in one.rules} for one in (asked, today))
     added = [text for key, text in ours.items() if key not in theirs]
-    return (*added, *(f"Not done there: {text}" for key, text in theirs.items() if key not in ours))
+    return (*added, *(TEXTS("history.not_done", rule=text) for key, text in theirs.items() if key not in ours))
 
 
 def format_span(releases: Sequence[str]) -> str:
     """Return releases as text: up to three by name, more as "0.20.0 to 0.29.0"."""
-    return join_words(list(releases)) if len(releases) < 4 else f"{releases[0]} to {releases[-1]}"
+    return join_list(releases) if len(releases) < 4 else TEXTS("history.span", first=releases[0], last=releases[-1])
 
 
 def read_numbers(release: str) -> tuple[int, ...]:
@@ -244,4 +245,4 @@ def format_releases(runtime: str, releases: Sequence[str]) -> str:
             runs[-1].append(release)
         else:
             runs.append([release])
-    return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
+    return join_items([run[0] if len(run) == 1 else TEXTS("history.span", first=run[0], last=run[-1]) for run in runs])

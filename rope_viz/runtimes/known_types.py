@@ -8,6 +8,7 @@ from typing import Any
 
 from rope_viz.models.no_rope_types import letters_of
 from rope_viz.runtimes.releases import format_version
+from rope_viz.runtimes.texts import TEXTS
 from rope_viz.storage.decode_json import read_own
 
 
@@ -72,4 +73,5 @@ def find_missing_wrapper(runtime: str, release: str, wrappers: Sequence[str]) ->
 
 def describe_list(runtime: str, release: str) -> str:
     """Return where the list of a release was read."""
-    return f"{runtime} {format_version(release)}, {read_lists()['_about'][runtime]}"
+    where = TEXTS(f"list.where.{runtime}")
+    return TEXTS("list.of_release", runtime=runtime, release=format_version(release), where=where)

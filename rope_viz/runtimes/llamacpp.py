@@ -20,7 +20,9 @@ from rope_viz.models.formats import FILE
 from rope_viz.models.formats.gguf_config import ROPE_KEYS
 from rope_viz.models.formats.json_source import source_file
 from rope_viz.runtimes.rule_engine import Case
+from rope_viz.runtimes.texts import TEXTS
 from rope_viz.storage.decode_json import read_own
+from rope_viz.texts.texts import join_items
 
 FLAGS: Mapping[str, str] = read_own(__file__, "llamacpp_flags.json")
 
@@ -37,20 +39,20 @@ def parse_flags(flags: str | Mapping[str, object] | None) -> dict[str, str | flo
     else:
         words = shlex.split(re.sub(r"\([^)]*\)", " ", re.sub(r"\(n_ctx (\d+)\)", r" -c \1 ", flags)).replace("=", " "))
     if len(words) % 2:
-        raise ValueError(f"every llama.cpp flag needs a value, got {short_repr(' '.join(words))}")
+        raise ValueError(TEXTS("flags.pairs", given=short_repr(" ".join(words))))
     found: dict[str, str | float] = {}
     for name, value in zip(words[::2], words[1::2], strict=True):
         if name not in FLAGS:
-            raise ValueError(f"unknown llama.cpp flag {short_repr(name)}; known are {', '.join(FLAGS)}")
+            raise ValueError(TEXTS("flags.unknown", name=short_repr(name), flags=join_items([*FLAGS])))
         if name == "--rope-scaling":
             if value not in ("none", "linear", "yarn"):
-                raise ValueError(f"--rope-scaling must be none, linear or yarn, got {short_repr(value)}")
+                raise ValueError(TEXTS("flags.scaling", got=short_repr(value)))
             found["scaling"] = value
             continue
         try:
             found[FLAGS[name]] = float(value)
         except ValueError:
-            raise ValueError(f"{name} must be a number, got {short_repr(value)}") from None
+            raise ValueError(TEXTS("flags.number", name=name, got=short_repr(value))) from None
         require_number(found[FLAGS[name]], name)
     return found
 
@@ -92,7 +94,7 @@ def apply_flags(case: Case, flags: Mapping[str, str | float]) -> tuple[FloatArra
     freq_scale = float(flags.get("freq_scale") or freq_scale)
     freq_scale = 1.0 if scaling == "none" else freq_scale
     if freq_scale <= 0:
-        raise ValueError("the llama.cpp scale must be greater than 0")
+        raise ValueError(TEXTS("flags.scale"))
     ext_factor = read_flag(flags, "ext_factor", float(scaling == "yarn"))
     written = case.original if case.kind == "yarn" else case.context or case.limit
     factor = 1.0 / freq_scale
@@ -153,8 +155,8 @@ def split_flags(flags: str) -> tuple[dict[str, tuple[str, str]], str]:
         for part in given.strip("'\"").split(","):
             entry = ENTRY.fullmatch(part)
             if entry is None:
-                form = "KEY=TYPE:VALUE, such as llama.context_length=int:131072"
-                raise ValueError(f"{FLAG} must be {form}, got {short_repr(part)}")
+                form = TEXTS("flags.form")
+                raise ValueError(TEXTS("flags.override", flag=FLAG, form=form, got=short_repr(part)))
             values[entry[1]] = (entry[2], entry[3])
     return values, PATTERN.sub(" ", flags)
 
@@ -163,16 +165,16 @@ def override_keys(case: Case, values: Mapping[str, tuple[str, str]]) -> Case:
     """Return the case of a GGUF file with these keys. Raises `ValueError` where one of them changes nothing in RoPE."""
     source = source_file(case.fields.config)
     if source.get("format") != "GGUF":
-        raise ValueError(f"{FLAG} changes keys of a GGUF file: name one, not a config.json")
+        raise ValueError(TEXTS("flags.config", flag=FLAG))
     architecture, keys = source["architecture"], dict(source["keys"])
     for name, (kind, text) in values.items():
         short = name.removeprefix(f"{architecture}.")
         if short == name or short not in ROPE_KEYS:
             known = ", ".join(f"{architecture}.{key}" for key in ROPE_KEYS[:4])
-            raise ValueError(f"{short_repr(name)} changes nothing in the RoPE of this file; keys are {known} …")
+            raise ValueError(TEXTS("flags.unread", name=short_repr(name), known=known))
         meant = "int" if short in WHOLE else "str" if short == TYPE else "float"
         if kind != meant:
-            raise ValueError(f"llama.cpp ignores {name} as {kind}: write {name}={meant}:{text}")
+            raise ValueError(TEXTS("flags.wrong_type", name=name, kind=kind, meant=meant, text=text))
         keys[short] = text if short == TYPE else read_value(name, text, whole=short in WHOLE)
     changed: dict[str, Any] = {FILE: {**source, "keys": keys}, "max_position_embeddings": keys["context_length"]}
     fields = case.fields.with_values(**changed)
@@ -184,6 +186,6 @@ def read_value(name: str, text: str, *, whole: bool) -> float:
     try:
         value: float = int(text) if whole else float(text)
     except ValueError:
-        raise ValueError(f"{name} must be a {'whole ' if whole else ''}number, got {short_repr(text)}") from None
+        raise ValueError(TEXTS("flags.whole" if whole else "flags.number", name=name, got=short_repr(text))) from None
     require_number(value, name, least=1 if whole else 0, integer=whole)
     return value

@@ -16,8 +16,10 @@ from rope_viz.models.formats.json_source import source_file
 from rope_viz.models.length_keys import LENGTH_KEYS, OVER_ALL, read_lengths
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, read_rope_type
-from rope_viz.models.user_config import join_words
 from rope_viz.runtimes.releases import RELEASES
+from rope_viz.runtimes.texts import TEXTS
+from rope_viz.texts import join
+from rope_viz.texts.texts import join_list
 
 WITHOUT_KEY = 2048
 """What SGLang takes where the config has none of its keys."""
@@ -83,11 +85,11 @@ def describe_derived_lengths(model: ModelConfig) -> str:
             found.setdefault(longest, []).append(RELEASES[name].name)
     parts = []
     for longest, names in found.items():
-        source = longest.key or "the lack of any length key"
-        times = f" times the factor {longest.factor:g}" if longest.factor != 1.0 else ""
-        verb = "derives" if len(names) == 1 else "derive"
-        parts.append(f"{join_words(names)} {verb} a longest length of {longest.length:,.0f} tokens: {source}{times}")
-    return f"{'. '.join(parts)}." if parts else ""
+        source = longest.key or TEXTS("longest.no_key")
+        key = "longest.derived" if longest.factor == 1.0 else "longest.multiplied"
+        values = {"runtimes": join_list(names), "length": longest.length, "source": source, "factor": longest.factor}
+        parts.append(TEXTS(key, count=len(names), **values))
+    return join(*parts)
 
 
 def explain_refused_length(model: ModelConfig, runtime: str, length: int) -> str:
@@ -97,5 +99,5 @@ def explain_refused_length(model: ModelConfig, runtime: str, length: int) -> str
     longest = DERIVED[runtime](model)
     if length <= longest.length:
         return ""
-    source = longest.key or "the lack of any length key"
-    return f"it serves at most {longest.length:,.0f} tokens, which it derives from {source}, and refuses {length:,}"
+    source = longest.key or TEXTS("longest.no_key")
+    return TEXTS("longest.refused", longest=longest.length, source=source, length=length)

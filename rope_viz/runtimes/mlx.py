@@ -28,6 +28,8 @@ from rope_viz.runtimes.rule_engine import (
     require_by_type,
     rule,
 )
+from rope_viz.runtimes.texts import TEXTS
+from rope_viz.texts.texts import join_list
 
 KNOWN = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "proportional")
 FACTS = "mlx-lm"
@@ -37,10 +39,10 @@ FACTS = "mlx-lm"
 def refuse_unknown_wrapper(case: Case) -> Case:
     """mlx-lm has no model file for the type at the top of the config, which a params.json does not name."""
     if find_format(case.fields.config) == mistral_params.FORMAT:
-        raise Refused("KeyError: model_type, which params.json does not have")
+        raise Refused(TEXTS("mlx.keyerror_model_type"))
     missing = find_missing_wrapper(FACTS, RELEASES[FACTS].today[0], case.fields.wrappers)
     if missing:
-        raise Refused(f"ValueError: Model type {short_repr(missing).strip(chr(39))} not supported.")
+        raise Refused(TEXTS("mlx.valueerror_model", value=short_repr(missing).strip(chr(39))))
     return case
 
 
@@ -51,7 +53,7 @@ def require_keys(case: Case) -> Case:
     needed = (*facts.get("needs", ()), *(facts.get("needs_in_wrapper", ()) if case.fields.wrappers else ()))
     missing = [key for key in needed if key not in case.fields.config]
     if missing:
-        raise Refused(f"TypeError: {facts['file']}.py has no default for {' and '.join(missing)}, read at the top")
+        raise Refused(TEXTS("mlx.typeerror_py", file=facts["file"], missing=join_list(missing, more="end")))
     return case
 
 
@@ -60,10 +62,10 @@ def require_parameters(case: Case) -> Case:
     """The model file reads some keys of rope_parameters without asking whether they are there."""
     given, facts = case.fields.config.get("rope_parameters"), case.architecture.runtime(FACTS)
     if not given:
-        raise Refused(f"TypeError: {facts['file']}.py reads rope_parameters alone, which is missing")
+        raise Refused(TEXTS("mlx.typeerror_py_reads", file=facts["file"]))
     missing = [key for key in facts["needs_parameters"] if key not in given]
     if missing:
-        raise Refused(f"KeyError: {facts['file']}.py needs {' and '.join(missing)} in rope_parameters")
+        raise Refused(TEXTS("mlx.keyerror_py", file=facts["file"], missing=join_list(missing, more="end")))
     return case
 
 
@@ -72,9 +74,9 @@ def build_yarn_always(case: Case) -> Case:
     """The model file builds YaRN from rope_scaling at the top, whatever its type."""
     given = case.fields.config.get("rope_scaling")
     if not given:
-        raise Refused("AttributeError: deepseek_v2.py reads rope_scaling, which is missing, without asking")
+        raise Refused(TEXTS("mlx.attributeerror_deepseek_v2"))
     if "factor" not in given:
-        raise Refused("KeyError: deepseek_v2.py needs factor in rope_scaling")
+        raise Refused(TEXTS("mlx.keyerror_deepseek_v2"))
     return case.with_rope(rope_type="yarn", type=None)
 
 
@@ -133,9 +135,9 @@ def take_some_types(case: Case) -> Case:
     """The model file supports only some types of scaling."""
     facts = case.architecture.runtime(FACTS)
     if case.kind not in facts.get("takes", (case.kind,)):
-        raise Refused(f"{case.model}.py accepts only {' and '.join(facts['takes'])}")
+        raise Refused(TEXTS("mlx.py_accepts", model=case.model, takes=join_list(facts["takes"], more="end")))
     if facts.get("needs_alpha") and case.rope.get("alpha") is None:
-        raise Refused("rope_scaling must contain alpha, factor and type")
+        raise Refused(TEXTS("mlx.rope_scaling_must"))
     return case.drop_scaling() if case.kind not in facts.get("ignores_all_but", (case.kind,)) else case
 
 
@@ -144,7 +146,7 @@ def prefer_old_type(case: Case) -> Case:
     """The old key "type" overrides "rope_type"."""
     named = case.rope.get("type") or case.rope.get("rope_type")
     if named == "su" and not has(FACTS, "knows_su")(case):
-        raise Refused("unsupported RoPE type su")
+        raise Refused(TEXTS("mlx.unsupported_rope_type"))
     return case if named is None or case.rope.get("rope_type") is None else case.with_rope(rope_type=named)
 
 
@@ -163,7 +165,7 @@ def add_old_type(case: Case) -> Case:
 def refuse_whole_factor(case: Case) -> Case:
     """Raise `Refused` for a factor that is no float."""
     if not isinstance(case.rope.get("factor"), float):
-        raise Refused("a linear factor must be a float")
+        raise Refused(TEXTS("mlx.linear_factor"))
     return case
 
 
@@ -180,7 +182,7 @@ def compute_phi3(case: Case) -> Case:
 def compute_nemotron(case: Case) -> Case:
     """nemotron.py supports linear."""
     if case.kind != "linear":
-        raise Refused("rope_scaling supports linear only")
+        raise Refused(TEXTS("mlx.rope_scaling_supports_linear"))
     return refuse_whole_factor(require("factor")(case))
 
 
@@ -192,7 +194,7 @@ def take_long_list(case: Case) -> Case:
 
 RULES = (
     refuse_unknown_wrapper,
-    refuse("no mlx_lm model file for {model}", shared.is_absent(FACTS)),
+    refuse("mlx.mlx_lm_model", shared.is_absent(FACTS)),
     require_keys,
     require_parameters,
     build_yarn_always,
@@ -202,13 +204,13 @@ RULES = (
     shared.partial_share(FACTS),
     shared.derive_head.where(has(FACTS, "derived_head")),
     take_own_sizes,
-    refuse("ValueError: [rope] dims must be even", lambda case: case.rotary_dim % 2 == 1),
+    refuse("mlx.valueerror_rope", lambda case: case.rotary_dim % 2 == 1),
     shared.share_base,
     take_some_types,
-    shared.unscaled(FACTS, "The model file uses plain nn.RoPE: any rope_scaling is silently ignored."),
+    shared.unscaled(FACTS, "mlx.plain"),
     Rule(
         "unscaled",
-        "The file for the text part alone uses plain nn.RoPE: any rope_scaling is silently ignored.",
+        "mlx.unscaled",
         Case.drop_scaling,
         all_hold(has(FACTS, "unscaled_alone"), lambda case: not case.fields.wrappers),
     ),
@@ -218,22 +220,22 @@ RULES = (
     compute_phi3,
     compute_nemotron,
     refuse(
-        "rope_scaling supports linear and dynamic only",
+        "mlx.rope_scaling_supports",
         has(FACTS, "internlm2_types"),
         is_not(has_type("default", "linear", "dynamic")),
     ),
-    refuse("unsupported RoPE type {kind}", is_not(has_type(*KNOWN))),
+    refuse("mlx.unsupported_rope", is_not(has_type(*KNOWN))),
     require_by_type(linear=("factor",), dynamic=("factor",), yarn=("factor",), llama3=("factor",)),
     refuse(
-        "TypeError: this class passes no max_position_embeddings for {kind}",
+        "mlx.typeerror_class",
         has(FACTS, "passes_no_limit"),
         has_type("dynamic", "longrope"),
     ),
     require_by_type(longrope=(*shared.LISTS, ORIGINAL)),
-    Rule("yarn-original", f"yarn uses 4096 for a missing {ORIGINAL}.", assume(**{ORIGINAL: 4096}), has_type("yarn")),
+    Rule("yarn-original", "mlx.yarn_original", assume(**{ORIGINAL: 4096}), has_type("yarn")),
     Rule(
         "llama3-defaults",
-        "llama3 uses 1 and 4 for missing bands and 8192 for a missing original length.",
+        "mlx.llama3_defaults",
         assume(low_freq_factor=1.0, high_freq_factor=4.0, **{ORIGINAL: 8192}),
         has_type("llama3"),
     ),

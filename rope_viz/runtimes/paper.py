@@ -24,13 +24,13 @@ RULES = (
     *REQUIRED,
     Rule(
         "dynamic-by-length",
-        "The dynamic factor is the current length divided by the trained one; factor is not used.",
+        "paper.dynamic_by_length",
         static_base(length_over_context),
         has_type("dynamic"),
     ),
     Rule(
         "paper-ramp",
-        "The ramp is linear in the number of turns of a pair; the factor on cos and sin is 0.1 ln s + 1.",
+        "paper.paper_ramp",
         lambda case: case.replace(path="paper"),
         has_type("yarn"),
     ),

@@ -26,12 +26,11 @@ from rope_viz.runtimes.known_types import (
     list_types,
 )
 from rope_viz.runtimes.releases import MINORS, OLDER, RELEASES, format_version, is_between
+from rope_viz.runtimes.texts import TEXTS
 from rope_viz.storage.decode_json import read_own
 
 How: TypeAlias = Literal["executed", "by rule", "not known"]
 
-# Where the general rules of a runtime were read.
-RULES_READ = read_own(__file__, "rules_read.json")
 EXECUTED_ON: str = read_own(__file__, "executed_on.json")["date"]
 """The day on which releases were last run."""
 # Runtimes whose functions take any architecture: what was read of them holds where the model itself is known.
@@ -58,13 +57,13 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
     record, kind = fields.architecture, fields.kind
     named = source_file(fields.config).get("architecture")
     if runtime == "llama.cpp" and isinstance(named, str) and named not in LOADER["architectures"]:
-        return Known("by rule", f"{short_repr(named)} is not in src/llama-arch.cpp of {format_version(release)}")
+        return Known("by rule", TEXTS("provenance.not_listed", kind=short_repr(named), release=format_version(release)))
     if not record.listed or fields.wrapper:
-        return Known("not known", f"the code of {short_repr(fields.wrapper or kind)} was not read")
+        return Known("not known", TEXTS("provenance.unread", kind=short_repr(fields.wrapper or kind)))
     at = f"{runtime} {format_version(release)}"
     only = RELEASES[runtime].find_only_type(release)
     if only not in ("", kind):
-        return Known("not known", f"of {at} only the code of {only} was run")
+        return Known("not known", TEXTS("provenance.only", at=at, only=only))
     missing = find_missing_wrapper(runtime, release, fields.wrappers)
     # What llama.cpp does with an unknown wrapper depends on its part: a type that it does not convert is refused.
     if missing and (runtime != "llama.cpp" or "file" in record.runtime(runtime)):
@@ -73,20 +72,18 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
         # It has no configuration classes that fill a scaling in.
         scaling = "default"
     if runtime == "mlx-lm" and find_format(fields.config) == mistral_params.FORMAT:
-        return Known("by rule", RULES_READ[runtime])
+        return Known("by rule", TEXTS(f"rules_read.{runtime}"))
     ran = record.executed.get(at, {})
     if runtime == "mlx-lm" and ran and not fields.wrappers and not has_type(runtime, release, kind):
         return Known(
             "by rule",
-            f"{kind} was executed as the part of a wrapper; alone it is not in {describe_list(runtime, release)}",
+            TEXTS("provenance.wrapped", kind=kind, list=describe_list(runtime, release)),
         )
     for golden in (name for name, types in ran.items() if scaling in types):
-        what = f"the conversion class of {kind}" if golden == "converted.json" else kind
-        return Known("executed", f"tests/goldens/{golden}: {what} executed in {at} with {scaling}")
+        key = "provenance.converted" if golden == "converted.json" else "provenance.executed"
+        return Known("executed", TEXTS(key, golden=golden, kind=kind, at=at, scaling=scaling))
     for golden in ran:
-        return Known(
-            "by rule", f"tests/goldens/{golden}: {kind} executed in {at} with other types; {scaling} by its rules"
-        )
+        return Known("by rule", TEXTS("provenance.other_scaling", golden=golden, kind=kind, at=at, scaling=scaling))
     if runtime == "transformers" and release in MINORS:
         return find_minor_provenance(release, fields, scaling)
     is_older = (runtime, release) in OLDER
@@ -98,21 +95,21 @@ def find_provenance(runtime: str, release: str, fields: Fields, scaling: str) ->
     twin = find_architecture(record.twin) if record.twin else None
     if twin is not None and file is not None and file == twin.runtime(runtime).get("file"):
         for golden in twin.executed.get(at, {}):
-            through = f"{kind} uses {file} of {at}, executed with {twin.model_type}"
-            return Known("by rule", f"{through}: tests/goldens/{golden}")
-    where = RULES_READ[runtime]
+            values = {"kind": kind, "file": file, "at": at, "other": twin.model_type, "golden": golden}
+            return Known("by rule", TEXTS("provenance.other", **values))
+    where = TEXTS(f"rules_read.{runtime}")
     if runtime == "tensorrt-llm":
         tried = record.runtime(runtime).get("tried")
-        return Known("by rule", where) if tried else Known("not known", f"{kind} was not tested in {at}")
+        return Known("by rule", where) if tried else Known("not known", TEXTS("provenance.untested", kind=kind, at=at))
     if runtime == "transformers" and record.remote_code:
-        return Known("by rule", f"it runs the model's own code; read: {record.source}")
+        return Known("by rule", TEXTS("provenance.own_code", source=record.source))
     if runtime in GENERAL:
         return Known("by rule", where)
     if file == "transformers":
-        return Known("by rule", f"{where}: it runs {kind} with the code of transformers")
+        return Known("by rule", TEXTS("provenance.backend", rules=where, kind=kind))
     if record.runtime(runtime).get("read"):
-        return Known("by rule", f"{where}; {file} of {at} was read")
-    return Known("not known", f"{file} of {at} was not executed with {kind}")
+        return Known("by rule", TEXTS("provenance.read", rules=where, file=file, at=at))
+    return Known("not known", TEXTS("provenance.unexecuted", file=file, at=at, kind=kind))
 
 
 def find_minor_provenance(release: str, fields: Fields, scaling: str) -> Known:
@@ -124,22 +121,22 @@ def find_minor_provenance(release: str, fields: Fields, scaling: str) -> Known:
     record, kind, at = fields.architecture, fields.kind, f"transformers {release}"
     outer = next(iter(fields.wrappers), "") or kind
     if record.remote_code:
-        return Known("by rule", f"it runs the model's own code; read: {record.source}")
+        return Known("by rule", TEXTS("provenance.own_code", source=record.source))
     if has_type("transformers", release, outer) is False:
-        return Known("by rule", f"{outer} is not in {describe_list('transformers', release)}")
+        return Known("by rule", TEXTS("provenance.absent", kind=outer, list=describe_list("transformers", release)))
     facts = record.runtime("transformers 5")
     if is_between(release, facts.get("not_built")):
-        return Known("not known", f"the model of {kind} could not be built in {at} from these keys alone")
+        return Known("not known", TEXTS("provenance.not_built", kind=kind, at=at))
     if any(
         is_between(release, span) and asks_for(key, fields, scaling) for key, span in facts.get("unclear", {}).items()
     ):
-        return Known("not known", f"tests/goldens/{MINOR_GOLDEN}: {at} computes something else, and no rule says what")
+        return Known("not known", TEXTS("provenance.unclear", golden=MINOR_GOLDEN, at=at))
     ran = record.executed.get("transformers 5", {}).get(MINOR_GOLDEN)
     if ran is None:
-        return Known("not known", f"{kind} was not executed in {at}")
+        return Known("not known", TEXTS("provenance.unexecuted_type", kind=kind, at=at))
     if scaling in ran:
-        return Known("executed", f"tests/goldens/{MINOR_GOLDEN}: {kind} executed in {at} with {scaling}")
-    return Known("by rule", f"tests/goldens/{MINOR_GOLDEN}: {kind} executed in {at}; {scaling} by its rules")
+        return Known("executed", TEXTS("provenance.executed", golden=MINOR_GOLDEN, kind=kind, at=at, scaling=scaling))
+    return Known("by rule", TEXTS("provenance.own_rules", golden=MINOR_GOLDEN, kind=kind, at=at, scaling=scaling))
 
 
 def asks_for(key: str, fields: Fields, scaling: str) -> bool:
@@ -154,15 +151,18 @@ def find_absent_provenance(runtime: str, release: str, fields: Fields) -> Known:
     """Return how it is known that a release has no code for a model type: by its own list, where that was read."""
     listed = find_listed_class(runtime, release, fields.config)
     if listed:
-        return Known("not known", f"{listed} is in {describe_list(runtime, release)}; its file was not read")
+        return Known("not known", TEXTS("provenance.listed", kind=listed, list=describe_list(runtime, release)))
     if list_types(runtime, release) is None or not has_class_names(fields.kind):
-        return Known("not known", f"it is not known whether {runtime} {format_version(release)} has {fields.kind}")
-    return Known("by rule", f"{fields.kind} is not in {describe_list(runtime, release)}")
+        return Known(
+            "not known", TEXTS("provenance.unknown", runtime=runtime, release=format_version(release), kind=fields.kind)
+        )
+    return Known("by rule", TEXTS("provenance.absent", kind=fields.kind, list=describe_list(runtime, release)))
 
 
 def find_wrapper_provenance(runtime: str, release: str, wrapper: str) -> Known:
     """Return how the answer of a release is known for a wrapper that its own list of types does not have."""
-    lacks = f"{short_repr(wrapper)} is not in {describe_list(runtime, release)}"
+    values = {"kind": short_repr(wrapper), "list": describe_list(runtime, release)}
+    lacks = TEXTS("provenance.absent", **values)
     if runtime in ("transformers", "mlx-lm"):
         return Known("by rule", lacks)
     # These two ask for a transformers before 5.23.
@@ -171,7 +171,7 @@ def find_wrapper_provenance(runtime: str, release: str, wrapper: str) -> Known:
         and (runtime, release) not in OLDER
         and has_type("transformers", "5.23.0", wrapper)
     ):
-        return Known("by rule", f"{lacks}: the code of transformers runs it")
+        return Known("by rule", TEXTS("provenance.absent_run", **values))
     return Known("not known", lacks)
 
 
@@ -208,5 +208,5 @@ def find_older_provenance(at: str, kind: str, file: str) -> Known:
         files = {one: all_architectures()[one].runtime(at).get("file") for one in sorted(kinds)}
         other = next((one for one, name in files.items() if name == file), None)
         if other is not None:
-            return Known("by rule", f"{kind} uses {file} of {at}, executed with {other}: tests/goldens/{golden}")
-    return Known("not known", f"{file} of {at} was not executed with {kind}")
+            return Known("by rule", TEXTS("provenance.other", kind=kind, file=file, at=at, other=other, golden=golden))
+    return Known("not known", TEXTS("provenance.unexecuted", file=file, at=at, kind=kind))

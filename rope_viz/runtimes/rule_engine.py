@@ -17,10 +17,14 @@ import numpy as np
 
 from rope_viz.embedding.scaling import blend
 from rope_viz.embedding.spec import FloatArray, RopeSpec, freeze, require_number, short_repr
+from rope_viz.models import TEXTS as CONFIGS
 from rope_viz.models.architecture import Architecture
 from rope_viz.models.config_reader import Fields, Params
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import RENAMED_TYPES, build_scaling, find_main_layer
+from rope_viz.runtimes.texts import TEXTS
+from rope_viz.texts import Sentence
+from rope_viz.texts.texts import join_items, join_list
 
 KINDS = ("default", "linear", "dynamic", "ntk", "yarn", "llama3", "longrope", "proportional")
 EXTENDED = ("yarn", "llama3", "longrope")
@@ -160,12 +164,14 @@ def build_case(config: ModelConfig, layer_type: str | None, length: int | None) 
 def find_layer(layers: Mapping[str, Params], layer_type: str | None) -> str:
     """Return the key of a layer type, of the main one for None. Raises `ValueError` for an unknown one."""
     if not layers:
-        raise ValueError("rope_parameters names no layer with a rotary embedding")
+        raise ValueError(CONFIGS("rope_config.no_layer"))
     if layer_type is None or list(layers) == [""]:
         return find_main_layer(layers)
     named = layer_type.split(" ")[0]
     if named not in layers:
-        raise ValueError(f"layer_type must be one of {', '.join(layers)}, got {short_repr(layer_type)}")
+        raise ValueError(
+            CONFIGS("value.one_of", name="layer_type", options=join_items([*layers]), got=short_repr(layer_type))
+        )
     return named
 
 
@@ -180,15 +186,21 @@ def always(_: Case) -> bool:
 
 @dataclass(frozen=True)
 class Rule:
-    """What a runtime does with a config: `text` for the user, and the change where the rule `applies`.
+    """What a runtime does with a config: `entry` of the texts of rules, and the change where the rule `applies`.
 
     A change gives the same case back where nothing is to be changed.
     """
 
     key: str
-    text: str
+    entry: str
     change: Change
     applies: Test = always
+    values: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def text(self) -> Sentence:
+        """What the rule does, in a sentence."""
+        return TEXTS(self.entry, **self.values)
 
     def where(self, *tests: Test) -> Rule:
         """Return the rule for cases only of which all these tests hold too."""
@@ -196,10 +208,11 @@ class Rule:
 
 
 def rule(key: str, *tests: Test) -> Callable[[Change], Rule]:
-    """Make a rule of a change, for cases of which all tests hold. The text is the function's docstring."""
+    """Make a rule of a change, for cases of which all tests hold. The text is named by module and function."""
 
     def make(change: Change) -> Rule:
-        return Rule(key, " ".join((change.__doc__ or "").split()), change, all_hold(*tests))
+        entry = f"{change.__module__.rpartition('.')[2]}.{change.__name__}"
+        return Rule(key, entry, change, all_hold(*tests))
 
     return make
 
@@ -251,13 +264,13 @@ def assume(**knobs: Any) -> Change:
     return lambda case: case.with_rope(**{key: value for key, value in knobs.items() if case.rope.get(key) is None})
 
 
-def refuse(reason: str, *tests: Test) -> Rule:
-    """Return the rule that raises `Refused` where all tests hold; {model} and {kind} are filled into the reason."""
+def refuse(entry: str, *tests: Test, **values: str) -> Rule:
+    """Return the rule that raises `Refused` where all tests hold; {model} and {kind} are filled into the text."""
 
     def change(case: Case) -> Case:
-        raise Refused(reason.format(model=case.model, kind=case.kind))
+        raise Refused(TEXTS(entry, model=case.model, kind=case.kind, **values))
 
-    return Rule("refused", reason, change, all_hold(*tests))
+    return Rule("refused", entry, change, all_hold(*tests), values)
 
 
 def require(*keys: str) -> Change:
@@ -266,7 +279,7 @@ def require(*keys: str) -> Change:
     def change(case: Case) -> Case:
         missing = [key for key in keys if case.rope.get(key) is None]
         if missing:
-            raise Refused(f"{case.kind} needs {' and '.join(missing)}")
+            raise Refused(TEXTS("rule_engine.needs", kind=case.kind, keys=join_list(missing, more="end")))
         return case
 
     return change
@@ -274,8 +287,7 @@ def require(*keys: str) -> Change:
 
 def require_by_type(**keys: tuple[str, ...]) -> Rule:
     """Return the rule that raises `Refused` where one of the keys is missing that a type of scaling needs."""
-    text = "A missing required key raises KeyError."
-    return Rule("required", text, lambda case: require(*keys.get(case.kind, ()))(case))
+    return Rule("required", "rule_engine.required", lambda case: require(*keys.get(case.kind, ()))(case))
 
 
 def static_base(growth: Callable[[Case], float]) -> Change:
@@ -284,7 +296,7 @@ def static_base(growth: Callable[[Case], float]) -> Change:
     def change(case: Case) -> Case:
         dims, factor = case.rotary_dim, growth(case)
         if dims <= 2 or factor <= 0:
-            raise Refused("the base of dynamic NTK has no value for these numbers")
+            raise Refused(TEXTS("rule_engine.no_base"))
         return case.replace(
             rope={"rope_type": "default"}, base=case.base * factor ** (dims / (dims - 2)), plain_share=case.share
         )
@@ -308,13 +320,13 @@ def mscale_of(case: Case, key: str, default: float = 0.0) -> float:
 def build_spec(case: Case) -> RopeSpec:
     """Return the spec by the formulas of transformers 5.24.0. Raises `ValueError`, or `Refused` for the type."""
     if case.kind not in KINDS:
-        raise Refused(f"unknown rope type {short_repr(case.kind)}")
+        raise Refused(TEXTS("rule_engine.unknown_type", kind=short_repr(case.kind)))
     context = case.context or (case.original if case.kind in EXTENDED else case.limit)
     if case.kind == "longrope":
         for key in ("short_factor", "long_factor"):
             values = case.rope.get(key)
             if isinstance(values, (list, tuple)) and len(values) != (case.rotary_dim + 1) // 2:
-                raise Refused(f"{key} has {len(values)} numbers for {(case.rotary_dim + 1) // 2} pairs")
+                raise Refused(TEXTS("rule_engine.list", key=key, numbers=len(values), pairs=(case.rotary_dim + 1) // 2))
     params = {"partial_rotary_factor": case.share, **case.rope}
     return RopeSpec(
         head_dim=case.head_dim,

@@ -97,16 +97,16 @@ def set_attention(case: Case) -> Case:
 
 
 RULES = (
-    refuse("no native {model} model in SGLang", shared.is_absent("sglang")),
+    refuse("sglang.native_model", shared.is_absent("sglang")),
     shared.use_transformers.where(is_by_backend),
-    refuse("TypeError: unhashable type dict", is_nested_olmo3),
-    refuse("KeyError: 'original_max_position_embeddings', with rope_parameters by layer type", is_nested_deepseek_v4),
+    refuse("sglang.typeerror_unhashable", is_nested_olmo3),
+    refuse("sglang.keyerror_original_max_position_embedding", is_nested_deepseek_v4),
     *CONFIG_CLASS,
     shared.drop_for_dual_chunks(is_native),
     shared.share_base,
     Rule(
         "gemma3-cpu",
-        "On the CPU path Gemma 3 uses the default type: its factor is ignored.",
+        "sglang.gemma3_cpu",
         Case.drop_scaling,
         all_hold(HAS_GEMMA3_PATH, is_native),
     ),
@@ -119,19 +119,19 @@ RULES = (
     shared.drop_attention_factor("sglang"),
     Rule(
         "missing-factor",
-        "A missing factor is 1, with a warning.",
+        "sglang.missing_factor",
         assume(factor=1.0),
         all_hold(is_native, has_type("linear", "dynamic", "yarn", "llama3")),
     ),
     Rule(
         "missing-bands",
-        "Missing band factors are 1 and 4, with a warning.",
+        "sglang.missing_bands",
         assume(low_freq_factor=1.0, high_freq_factor=4.0),
         all_hold(is_native, has_type("llama3")),
     ),
     Rule(
         "attention-ignored",
-        "yarn does not read attention_factor; attn_factor multiplies its own factor.",
+        "sglang.attention_ignored",
         ignore("attention_factor"),
         all_hold(is_native, has_type("yarn"), is_not(has("sglang", "attention_factor"))),
     ),
@@ -140,11 +140,11 @@ RULES = (
     shared.DYNAMIC_ALPHA.where(is_native),
     Rule(
         "dynamic-static",
-        "dynamic is static: at every length the base is multiplied by (s² − s + 1)^(d/(d−2)).",
+        "sglang.dynamic_static",
         static_base(shared.square_growth),
         all_hold(is_native, has_type("dynamic")),
     ),
-    refuse("Unknown RoPE scaling type {kind}", is_native, has_type("ntk")),
+    refuse("sglang.unknown_rope", is_native, has_type("ntk")),
     require_by_type(longrope=shared.LISTS),
     shared.switch_late.where(is_native),
     shared.PROPORTIONAL_FACTOR,

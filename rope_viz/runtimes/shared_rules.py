@@ -26,6 +26,7 @@ from rope_viz.runtimes.rule_engine import (
     rule,
     static_base,
 )
+from rope_viz.runtimes.texts import TEXTS
 
 TRANSFORMERS, TRANSFORMERS_4 = "transformers", "transformers 4"
 LISTS = ("short_factor", "long_factor")
@@ -47,15 +48,19 @@ def is_foreign(case: Case, runtime: str) -> bool:
     return bool(find_missing_wrapper(runtime, RELEASES[runtime].today[0], case.fields.wrappers))
 
 
-def unscaled(at: str, text: str = "The model file uses plain RoPE: any rope_scaling is ignored.") -> Rule:
+def unscaled(at: str, entry: str = "shared_rules.unscaled") -> Rule:
     """Return the rule of model files that read no scaling."""
-    return Rule("unscaled", text, Case.drop_scaling, has(at, "unscaled"))
+    return Rule("unscaled", entry, Case.drop_scaling, has(at, "unscaled"))
 
 
 def drop_attention_factor(at: str) -> Rule:
     """Return the rule of model files that multiply cos and sin by nothing."""
-    text = "DeepSeek V4 has no factor on cos and sin."
-    return Rule("deepseek-v4", text, lambda case: case.replace(attention=1.0), has(at, "no_attention_factor"))
+    return Rule(
+        "deepseek-v4",
+        "shared_rules.deepseek_v4",
+        lambda case: case.replace(attention=1.0),
+        has(at, "no_attention_factor"),
+    )
 
 
 def has_dual_chunks(case: Case) -> bool:
@@ -65,15 +70,13 @@ def has_dual_chunks(case: Case) -> bool:
 
 def drop_for_dual_chunks(is_native: Test) -> Rule:
     """Return the rule of get_rope, whose first branch is dual chunk attention."""
-    text = "With dual_chunk_attention_config get_rope uses DualChunkRotaryEmbedding: any rope_scaling is ignored."
-    return Rule("dual-chunk", text, Case.drop_scaling, all_hold(is_native, has_dual_chunks))
+    return Rule("dual-chunk", "shared_rules.dual_chunk", Case.drop_scaling, all_hold(is_native, has_dual_chunks))
 
 
 def partial_share(at: str) -> Rule:
     """Return the rule of model files that read the rotated share, or do not."""
-    text = "Only some model files read partial_rotary_factor; the others rotate the whole head."
     is_read = has(at, "partial")
-    return Rule("partial", text, lambda case: set_share(case, case.share if is_read(case) else 1.0))
+    return Rule("partial", "shared_rules.partial", lambda case: set_share(case, case.share if is_read(case) else 1.0))
 
 
 def set_share(case: Case, share: float) -> Case:
@@ -113,7 +116,7 @@ def refuse_conflicting_types(case: Case) -> Case:
     new, old = case.rope.get("rope_type"), case.rope.get("type")
     if new is None or old is None or new == old or [old, new] in (["su", "longrope"], ["mrope", "default"]):
         return case
-    raise Refused(f"rope_type {short_repr(new)} and type {short_repr(old)} contradict each other")
+    raise Refused(TEXTS("shared_rules.rope_type_type", new=short_repr(new), old=short_repr(old)))
 
 
 @rule("phi3-renamed", has(TRANSFORMERS, "su_is_longrope"), has_type("yarn"))
@@ -212,18 +215,16 @@ def take_mscale_alone(case: Case) -> Case:
 
 
 DEEPSEEK_SOFTMAX = dataclasses.replace(scale_softmax, key="deepseek-softmax")
-FAST_FIRST = Rule(
-    "fast-first", "A pair above high_freq_factor keeps its frequency even if the bounds are swapped.", order_bands
-)
+FAST_FIRST = Rule("fast-first", "shared_rules.fast_first", order_bands)
 INTEGER_FACTOR = refuse(
-    "TypeError: a linear factor must be a float", has_type("linear"), lambda case: type(case.rope.get("factor")) is int
+    "shared_rules.typeerror_linear", has_type("linear"), lambda case: type(case.rope.get("factor")) is int
 )
 DYNAMIC_ALPHA = Rule(
     "dynamic-alpha",
-    "dynamic with alpha multiplies the base by alpha^(d/(d−2)), once.",
+    "shared_rules.dynamic_alpha",
     static_base(lambda case: case.number("alpha")),
     all_hold(has_type("dynamic"), lambda case: case.rope.get("alpha") is not None),
 )
 PROPORTIONAL_FACTOR = Rule(
-    "proportional-factor", "proportional ignores factor.", ignore("factor"), has_type("proportional")
+    "proportional-factor", "shared_rules.proportional_factor", ignore("factor"), has_type("proportional")
 )

@@ -45,23 +45,23 @@ def choose_once(case: Case) -> Case:
 
 
 RULES = (
-    refuse("not run for {model}", has(FACTS, "not_run")),
+    refuse("tensorrt.run", has(FACTS, "not_run")),
     # from_config takes rotary_emb_base for the rotary dimension.
     refuse(
-        "the rotary dimension is read from rotary_emb_base, a bug of this version",
+        "tensorrt.rotary_dimension",
         has(FACTS, "neox_dim"),
         lambda case: case.fields.config.get("rotary_emb_base") is not None,
     ),
-    Rule("partial-everywhere", "partial_rotary_factor is honoured by every model.", shared.rotate_share),
+    Rule("partial-everywhere", "tensorrt.partial_everywhere", shared.rotate_share),
     prefer_top_original,
-    Rule("yarn-original", f"yarn uses 1024 for a missing {ORIGINAL}.", assume(**{ORIGINAL: 1024}), has_type("yarn")),
-    Rule("missing-factor", "A missing factor is 1.", assume(factor=1.0), has_type("linear", "yarn")),
+    Rule("yarn-original", "tensorrt.yarn_original", assume(**{ORIGINAL: 1024}), has_type("yarn")),
+    Rule("missing-factor", "tensorrt.missing_factor", assume(factor=1.0), has_type("linear", "yarn")),
     shared.take_mscale_alone,
     need_alpha,
-    refuse("its RotaryScalingType has no type {kind}", has_type("ntk")),
+    refuse("tensorrt.rotaryscalingtype_type", has_type("ntk")),
     Rule(
         "llama3-defaults",
-        "llama3 fills in missing keys: factor 8, bands 1 and 4, original length 8192.",
+        "tensorrt.llama3_defaults",
         assume(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, **{ORIGINAL: 8192}),
         has_type("llama3"),
     ),
@@ -70,7 +70,7 @@ RULES = (
     shared.FAST_FIRST,
     Rule(
         "mla-unknown",
-        "The softmax scale was not measured.",
+        "tensorrt.mla_unknown",
         lambda case: case.replace(softmax=None),
         lambda case: case.mla,
     ),

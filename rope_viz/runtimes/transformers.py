@@ -32,6 +32,7 @@ from rope_viz.runtimes.rule_engine import (
     rule,
 )
 from rope_viz.runtimes.shared_rules import TRANSFORMERS, TRANSFORMERS_4
+from rope_viz.runtimes.texts import TEXTS
 from rope_viz.runtimes.transformers_validation import STRICT_CLASSES, asks_for, refuse_values
 
 # The last one came with 5.0.
@@ -44,9 +45,9 @@ CONFIG_CLASS = (refuse_values, shared.rename_su, shared.prefer_top_original, sha
 """The rules of the configuration classes of transformers 5, with which vLLM and SGLang also start."""
 
 
-NO_FUNCTION = "no rope type {kind} in its table of functions"
+NO_FUNCTION = "transformers.no_function"
 REQUIRED = (
-    refuse("yarn needs factor", has_type("yarn"), lambda case: "factor" not in case.rope),
+    refuse("transformers.yarn_needs", has_type("yarn"), lambda case: "factor" not in case.rope),
     require_by_type(linear=("factor",), dynamic=("factor",), llama3=shared.LLAMA3_KEYS, longrope=shared.LISTS),
 )
 """The keys without which the configuration class or the function raises KeyError."""
@@ -59,7 +60,7 @@ def multiplies_null_head(case: Case) -> bool:
     return is_multiplied and case.fields.raw("head_dim") is None and not case.rope.get("alpha")
 
 
-NULL_HEAD = "TypeError: {kind} multiplies head_dim, which is null"
+NULL_HEAD = "transformers.null_head"
 NULL_HEAD_5 = refuse(NULL_HEAD, multiplies_null_head, asks_for("null_head_dim"))
 NULL_HEAD_4 = refuse(NULL_HEAD, multiplies_null_head, has(TRANSFORMERS_4, "null_head_dim"))
 
@@ -107,11 +108,11 @@ def accept_three_keys(case: Case) -> Case:
         return case
     names = set(scaled) - {"type", "rope_type"}
     if names != {"short_factor", "long_factor"} or case.kind not in ("longrope", "yarn"):
-        raise Refused("its Phi3Config accepts exactly type, short_factor and long_factor")
+        raise Refused(TEXTS("transformers.phi3config_accepts"))
     for key in ("short_factor", "long_factor"):
         values = case.rope.get(key)
         if not isinstance(values, (list, tuple)) or len(values) != case.rotary_dim // 2:
-            raise Refused(f"its Phi3Config needs {case.rotary_dim // 2} numbers in {key}")
+            raise Refused(TEXTS("transformers.phi3config_needs", rotary_dim=case.rotary_dim // 2, key=key))
     # With "rope_type" alone the class raises; what follows is computed as if "type" were there.
     return case if "type" in scaled else case.with_rope(type=case.kind)
 
@@ -123,7 +124,7 @@ def need_top_original(case: Case) -> Case:
     if outer is not None:
         return case.with_rope(**{ORIGINAL: outer, "factor": case.limit / outer})
     if case.rope.get("factor") is None:
-        raise Refused("longrope needs factor if original_max_position_embeddings is not at the top")
+        raise Refused(TEXTS("transformers.longrope_needs"))
     return case.with_rope(**{ORIGINAL: case.limit})
 
 
@@ -146,7 +147,7 @@ def compute_yarn_from_limit(case: Case) -> Case:
 def take_long_list_once(case: Case) -> Case:
     """longrope always uses the long list if the model is extended."""
     if case.rope.get("attention_factor") is None:
-        raise Refused("TypeError: its check compares a missing attention_factor with 0")
+        raise Refused(TEXTS("transformers.typeerror_check"))
     longer = case.number("factor") > 1 or (case.top_original or case.limit) < case.limit
     return case.replace(length=case.original + 1 if longer else None)
 
@@ -158,9 +159,9 @@ def accept_two_keys(case: Case) -> Case:
         return case
     factor = case.rope.get("factor")
     if set(scaled) != {"type", "factor"} or case.kind not in ("linear", "dynamic") or not isinstance(factor, float):
-        raise Refused("its config class accepts exactly type (linear or dynamic) and factor, a float above 1")
+        raise Refused(TEXTS("transformers.config_class"))
     if factor <= 1:
-        raise Refused("its config class needs a factor above 1")
+        raise Refused(TEXTS("transformers.config_class_needs"))
     return case
 
 
@@ -172,21 +173,21 @@ def refuse_later_types(version: str) -> Rule:
         missing = find_missing_wrapper(TRANSFORMERS, version, case.fields.wrappers)
         if missing or case.architecture.since in later:
             shown = short_repr(missing or case.model).strip("'")
-            raise Refused(f"model type {shown} does not exist in transformers {version}")
+            raise Refused(TEXTS("transformers.model_type", shown=shown, version=version))
         return case
 
-    return Rule("refused", f"transformers {version} refuses the model types that it does not have.", change)
+    return Rule("refused", "transformers.later_types", change, values={"version": version})
 
 
 def build_old(version: str) -> tuple[Rule, ...]:
     """Return the rules of every release before 5."""
     return (
         refuse_later_types(version),
-        refuse("{model} is remote code, not in transformers", lambda case: case.architecture.remote_code),
+        refuse("transformers.remote_code", lambda case: case.architecture.remote_code),
         shared.read_old_keys,
         Rule(
             "phi3-three-keys",
-            "Phi3Config accepts exactly type, short_factor and long_factor.",
+            "transformers.phi3_three_keys",
             accept_three_keys,
             has(TRANSFORMERS_4, "phi3_three_keys"),
         ),
@@ -200,12 +201,12 @@ def build_old(version: str) -> tuple[Rule, ...]:
 SHARED = (
     Rule(
         "strict-config",
-        "The configuration class accepts exactly type and factor, linear or dynamic.",
+        "transformers.strict_config",
         accept_two_keys,
         has(TRANSFORMERS_4, "exact_rope_scaling"),
     ),
     refuse(
-        "KeyError: rope_scaling needs rope_type",
+        "transformers.keyerror_rope_scaling",
         has(TRANSFORMERS_4, "needs_rope_type"),
         is_scaled,
         lambda case: "rope_type" not in case.rope,
@@ -213,7 +214,7 @@ SHARED = (
     NULL_HEAD_5,
     NULL_HEAD_4,
     shared.share_base,
-    Rule("partial-everywhere", "The shared plain function honours partial_rotary_factor.", shared.rotate_share),
+    Rule("partial-everywhere", "transformers.partial_everywhere", shared.rotate_share),
     need_top_original,
 )
 """The rules of releases whose models all share the functions."""
@@ -225,9 +226,9 @@ V457 = (
 )
 V452 = (
     *build_old("4.52.4"),
-    refuse("ModernBERT cannot be scaled", has(TRANSFORMERS_4, "unscalable_4.52"), is_scaled),
+    refuse("transformers.modernbert_cannot", has(TRANSFORMERS_4, "unscalable_4.52"), is_scaled),
     *SHARED,
-    Rule("no-truncate", "truncate is not read: the range is always rounded.", ignore("truncate"), has_type("yarn")),
+    Rule("no-truncate", "transformers.no_truncate", ignore("truncate"), has_type("yarn")),
     replace_factor,
     shared.scale_softmax,
 )
@@ -235,26 +236,26 @@ V443 = (
     *build_old("4.43.4"),
     Rule(
         "own-class",
-        "The class supports only linear and dynamic, and its config accepts exactly type and factor.",
+        "transformers.own_class",
         accept_two_keys,
         has(TRANSFORMERS_4, "own_class_4.43"),
     ),
     Rule(
         "unscaled",
-        "The architecture has a rotary class of its own without any scaling: rope_scaling is ignored.",
+        "transformers.unscaled",
         Case.drop_scaling,
         is_not(has(TRANSFORMERS_4, "shared_functions_4.43", "phi3_three_keys", "own_class_4.43")),
     ),
     shared.derive_head.where(has(TRANSFORMERS_4, "shared_functions_4.43")),
     Rule(
         "partial-llama",
-        "The shared plain function honours partial_rotary_factor.",
+        "transformers.partial_llama",
         shared.rotate_share,
         has(TRANSFORMERS_4, "shared_functions_4.43"),
     ),
     Rule(
         "phi3-no-partial",
-        "Phi-3 rotates the whole head, and its config needs one factor per pair of it.",
+        "transformers.phi3_no_partial",
         lambda case: accept_three_keys(case.replace(share=1.0)),
         all_hold(has(TRANSFORMERS_4, "phi3_three_keys"), lambda case: case.share < 1.0),
     ),
@@ -282,10 +283,10 @@ def lacks_type(version: str) -> Rule:
         is_later = lists_type(TRANSFORMERS, NEWEST_FIRST[0], case.model) and not case.fields.wrappers
         if missing or (is_later and lists_type(TRANSFORMERS, version, case.model) is False):
             shown = short_repr(missing or case.model).strip("'")
-            raise Refused(f"model type {shown} does not exist in transformers {version}")
+            raise Refused(TEXTS("transformers.model_type", shown=shown, version=version))
         return case
 
-    return Rule("refused", f"transformers {version} refuses the model types that it does not have.", change)
+    return Rule("refused", "transformers.later_types", change, values={"version": version})
 
 
 @rule("one-embedding")
@@ -343,7 +344,7 @@ def _has_indexed_layers(case: Case) -> bool:
 
 
 UNKNOWN_LAYERS = refuse(
-    "ValueError: layer_types has indexed_attention, which is not in its list",
+    "transformers.valueerror_layer_types",
     _has_indexed_layers,
 )
 
@@ -356,10 +357,13 @@ def build_minor(version: str) -> tuple[Rule, ...]:
 
     return (
         lacks_type(version),
-        *until("5.5", refuse("KeyError: 'proportional'", has_type("proportional"))),
-        refuse(f"KeyError: '{ORIGINAL}'", lasts_in(version, "misses_original"), has_type("yarn")),
+        *until("5.5", refuse("transformers.keyerror_proportional", has_type("proportional"))),
+        refuse("transformers.no_original", lasts_in(version, "misses_original"), has_type("yarn")),
         refuse(
-            "KeyError: 'factor'", lasts_in(version, "reads_factor"), is_scaled, lambda case: not case.rope.get("factor")
+            "transformers.keyerror_factor",
+            lasts_in(version, "reads_factor"),
+            is_scaled,
+            lambda case: not case.rope.get("factor"),
         ),
         UNKNOWN_LAYERS.where(lasts_in(version, "no_indexed_layers")),
         *until("5.17", prefer_top_share),

@@ -12,7 +12,19 @@ from typing import Any
 
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
 from rope_viz.models.config_reader import Fields
-from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, Test, has_type, is_not, is_scaled, refuse, rule
+from rope_viz.runtimes.rule_engine import (
+    ORIGINAL,
+    Case,
+    Refused,
+    Test,
+    has_type,
+    is_not,
+    is_scaled,
+    refuse,
+    rule,
+)
+from rope_viz.runtimes.texts import TEXTS
+from rope_viz.texts.sentences import describe_error
 
 # Sizes that must be above 0, and those that may be 0: then the model has no such part.
 POSITIVE = ("hidden_size", "num_attention_heads", "num_hidden_layers", "num_key_value_heads", "vocab_size")
@@ -48,11 +60,16 @@ def check_whole_numbers(fields: Fields) -> Iterator[Refusal]:
             continue
         if value is None:
             if key in fields.config and not word.endswith("?"):
-                yield Refusal(key, f"{key} is null: leave it out or write a number", None, True)
+                yield Refusal(key, TEXTS("transformers_validation.null_leave_out", key=key), None, True)
             continue
         if isinstance(value, bool) or not isinstance(value, int):
             meant = parse_whole_number(value)
-            yield Refusal(key, f"{key} must be a whole number, got {short_repr(value)}", meant, meant is not None)
+            yield Refusal(
+                key,
+                TEXTS("transformers_validation.must_whole", key=key, value=short_repr(value)),
+                meant,
+                meant is not None,
+            )
         elif key in (*POSITIVE, *OPTIONAL_PARTS):
             yield from check_number(key, value, least=0 if key in OPTIONAL_PARTS else 1)
     for key in ("num_attention_heads", "num_hidden_layers"):
@@ -75,7 +92,7 @@ def check_number(key: str, value: Any, **bounds: float) -> Iterator[Refusal]:
         if value is not None:
             require_number(value, key, **bounds, most=MAX_LENGTH, integer=True)
     except ValueError as error:
-        yield Refusal(key, str(error))
+        yield Refusal(key, describe_error(error))
 
 
 def check_own_keys(fields: Fields) -> Iterator[Refusal]:
@@ -84,18 +101,19 @@ def check_own_keys(fields: Fields) -> Iterator[Refusal]:
     if validation.heads_divide_width:
         width, heads = fields.size("hidden_size"), fields.size("num_attention_heads")
         if width and heads and width % heads:
-            text = f"hidden_size {width} is not a multiple of num_attention_heads {heads}; head_dim does not matter"
-            yield Refusal("hidden_size", text)
+            yield Refusal(
+                "hidden_size", TEXTS("transformers_validation.hidden_size_multiple", width=width, heads=heads)
+            )
     for key in validation.flags:
         if config.get(key) is not None and not isinstance(config[key], bool):
-            yield Refusal(key, f"{key} must be true or false, got {short_repr(config[key])}")
+            yield Refusal(key, TEXTS("transformers_validation.must_true", key=key, config=short_repr(config[key])))
     for key in validation.not_null:
         if key in config and config[key] is None:
-            yield Refusal(key, f"{key} is null: leave it out or fill it in", None, True)
+            yield Refusal(key, TEXTS("transformers_validation.null_leave", key=key), None, True)
     if config.get("rope_scaling") == {} and "rope_scaling" in validation.not_null:
-        yield Refusal("rope_scaling", "rope_scaling is empty, but its layer types are read: leave it out", None, True)
+        yield Refusal("rope_scaling", TEXTS("transformers_validation.rope_scaling_empty"), None, True)
     if validation.derives_head_dim and "head_dim" in config:
-        yield Refusal("head_dim", "head_dim cannot be set, because the class derives it: leave it out", None, True)
+        yield Refusal("head_dim", TEXTS("transformers_validation.head_dim_cannot"), None, True)
 
 
 def check_layer_patterns(fields: Fields) -> Iterator[Refusal]:
@@ -104,27 +122,25 @@ def check_layer_patterns(fields: Fields) -> Iterator[Refusal]:
     unlisted = config.get("layer_types") is None
     if validation.window_needs_layer_types and unlisted:
         if "sliding_window" in config and config["sliding_window"] is None:
-            text = "sliding_window is null and there is no layer_types: the class divides by 0"
-            yield Refusal("sliding_window", text)
+            yield Refusal("sliding_window", TEXTS("transformers_validation.sliding_window_null"))
         if "sliding_window_pattern" in config and config["sliding_window_pattern"] is None:
-            text = "sliding_window_pattern is null and there is no layer_types: the class divides by it"
-            yield Refusal("sliding_window_pattern", text)
+            yield Refusal("sliding_window_pattern", TEXTS("transformers_validation.sliding_window_pattern_null"))
         yield from check_number("sliding_window_pattern", config.get("sliding_window_pattern"), least=1)
     key = validation.every_nth_key
     if key in config and unlisted:
         value = config[key]
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value == 0:
             what = "null" if value is None else short_repr(value)
-            yield Refusal(key, f"{key} is {what} and there is no layer_types: the class divides by it, write a number")
+            yield Refusal(key, TEXTS("transformers_validation.layer_types_class", key=key, what=what))
     if validation.lists_no_rope_layers:
         yield from check_no_rope_layers(fields)
     rotated = fields.size("rotary_dim") if validation.even_rotary_dim else None
     if rotated is not None and rotated % 2:
-        yield Refusal("rotary_dim", f"rotary_dim must be even, got {rotated}: the first forward raises")
+        yield Refusal("rotary_dim", TEXTS("transformers_validation.rotary_dim_must", rotated=rotated))
     try:
         fields.layer_types()
     except ValueError as error:
-        yield Refusal("layer_types", str(error))
+        yield Refusal("layer_types", describe_error(error))
 
 
 def check_no_rope_layers(fields: Fields) -> Iterator[Refusal]:
@@ -132,15 +148,20 @@ def check_no_rope_layers(fields: Fields) -> Iterator[Refusal]:
     config, exact = fields.config, fields.architecture.layers.chunk is not None
     rotating, count = config.get("no_rope_layers"), fields.size("num_hidden_layers")
     if rotating is not None and not (isinstance(rotating, list) and all(type(one) is int for one in rotating)):
-        yield Refusal("no_rope_layers", f"no_rope_layers must be a list of 0 and 1, got {short_repr(rotating)}")
+        yield Refusal(
+            "no_rope_layers", TEXTS("transformers_validation.no_rope_layers_must", rotating=short_repr(rotating))
+        )
     elif rotating is not None and count is not None and config.get("layer_types") is None:
         wrong = rotating and len(rotating) != count if exact else len(rotating) < count
         if wrong:
-            text = f"no_rope_layers has {len(rotating)} entries, but num_hidden_layers is {count}"
-            yield Refusal("no_rope_layers", text)
+            yield Refusal(
+                "no_rope_layers",
+                TEXTS("transformers_validation.no_rope_layers_entries", count=len(rotating), count_2=count),
+            )
     if config.get("no_rope_layer_interval") == 0 and (exact or not rotating):
-        text = "no_rope_layer_interval is 0, and the class divides by it: leave it out"
-        yield Refusal("no_rope_layer_interval", text, None, True)
+        yield Refusal(
+            "no_rope_layer_interval", TEXTS("transformers_validation.no_rope_layer_interval_class"), None, True
+        )
 
 
 def check_su(fields: Fields) -> Iterator[Refusal]:
@@ -148,7 +169,7 @@ def check_su(fields: Fields) -> Iterator[Refusal]:
     rope = fields.mapping("rope_scaling") or fields.mapping("rope_parameters") or {}
     known = "su" in fields.architecture.validation.old_rope_types
     if known and rope.get("rope_type", rope.get("type")) == "su" and rope.get(ORIGINAL) is None:
-        yield Refusal(ORIGINAL, f"with the old type su, {ORIGINAL} must be in rope_scaling: KeyError")
+        yield Refusal(ORIGINAL, TEXTS("transformers_validation.old_type"))
 
 
 CHECKS = (check_whole_numbers, check_own_keys, check_layer_patterns, check_su)
@@ -160,7 +181,7 @@ def refuse_values(case: Case) -> Case:
     try:
         refusal = find_refusal(case.fields)
     except ValueError as error:
-        raise Refused(str(error)) from None
+        raise Refused(describe_error(error)) from None
     if refusal is not None:
         raise Refused(refusal.message)
     return case
@@ -175,7 +196,7 @@ def refuse_old_name(case: Case) -> Case:
     """Only single classes know old names of types."""
     named = case.rope.get("rope_type", case.rope.get("type"))
     if named in OLD_NAMES and named not in case.architecture.validation.old_rope_types:
-        raise Refused(f"KeyError: its table of functions has no rope type {short_repr(named)}")
+        raise Refused(TEXTS("transformers_validation.keyerror_table", named=short_repr(named)))
     return case
 
 
@@ -190,7 +211,7 @@ def need_mscales(case: Case) -> Case:
     for key in ("short_mscale", "long_mscale"):
         value = case.rope.get(key)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise Refused(f"TypeError: its PhimoeConfig needs a number in {key} if RoPE is scaled")
+            raise Refused(TEXTS("transformers_validation.typeerror_phimoeconfig", key=key))
     return case
 
 
@@ -202,9 +223,7 @@ def count_list(case: Case) -> Case:
     for key in ("short_factor", "long_factor"):
         values = case.rope.get(key)
         if isinstance(values, (list, tuple)) and len(values) != pairs:
-            raise Refused(
-                f"ValueError: its Phi3Config needs {pairs} numbers in {key}, from hidden_size / num_attention_heads"
-            )
+            raise Refused(TEXTS("transformers_validation.valueerror_phi3config", pairs=pairs, key=key))
     return case
 
 
@@ -220,12 +239,12 @@ def has_several_heads(case: Case) -> bool:
 STRICT_CLASSES = (
     refuse_old_name,
     refuse(
-        "{model} accepts only the default rope type, and raises ValueError for {kind}",
+        "transformers_validation.accepts_default",
         asks_for("default_type_only"),
         is_scaled,
     ),
     refuse(
-        "its Phi3Config accepts only the types default and longrope, and raises ValueError for {kind}",
+        "transformers_validation.phi3config_accepts",
         asks_for("phi3_longrope"),
         is_not(has_type("default", "longrope")),
     ),
@@ -233,7 +252,7 @@ STRICT_CLASSES = (
     need_mscales,
     # The lists are checked against one head_dim.
     refuse(
-        "its class has a head size per layer type, and raises AttributeError for longrope",
+        "transformers_validation.class_head",
         has_type("longrope"),
         has_several_heads,
     ),

@@ -28,6 +28,7 @@ from rope_viz.runtimes.rule_engine import (
     rule,
     static_base,
 )
+from rope_viz.runtimes.texts import TEXTS
 from rope_viz.runtimes.transformers import CONFIG_CLASS
 
 KNOWN = ("default", "linear", "dynamic", "ntk", "yarn", "llama3", "longrope", "proportional")
@@ -71,7 +72,7 @@ def write_telechat3_factor(case: Case) -> Case:
     """telechat3-yarn becomes yarn with the attention factor 0.07 · ln s + 1."""
     factor = require("factor")(case).number("factor")
     if factor <= 0:
-        raise Refused("ValueError: the logarithm of factor has no value")
+        raise Refused(TEXTS("vllm.valueerror_logarithm"))
     return case.with_rope(rope_type="yarn", type=None, attention_factor=TELECHAT3_WEIGHT * math.log(factor) + 1.0)
 
 
@@ -89,23 +90,23 @@ def keeps_type(case: Case) -> bool:
 MAKES_DEEPSEEK_YARN = all_hold(HAS_DEEPSEEK_YARN, is_not(keeps_type))
 
 RULES = (
-    refuse("{model} is not in the vLLM registry", shared.is_absent("vllm")),
+    refuse("vllm.vllm_registry", shared.is_absent("vllm")),
     shared.refuse_conflicting_types,
     write_telechat3_factor,
     *CONFIG_CLASS,
     shared.drop_for_dual_chunks(is_native),
     shared.use_transformers.where(is_not(is_native)),
-    shared.unscaled("vllm", "The model file passes base and share alone: any scaling is ignored on NVIDIA GPUs."),
-    refuse("unknown RoPE scaling type {kind}", is_not(has_type(*KNOWN))),
+    shared.unscaled("vllm", "vllm.unscaled"),
+    refuse("vllm.unknown_rope", is_not(has_type(*KNOWN))),
     Rule(
         "partial-everywhere",
-        "partial_rotary_factor is honoured by every model, scaled or not.",
+        "vllm.partial_everywhere",
         shared.rotate_share,
         all_hold(is_native, is_not(has("vllm", "whole_head"))),
     ),
     Rule(
         "whole-head",
-        "The model file drops partial_rotary_factor: all dimensions of the rotary part rotate.",
+        "vllm.whole_head",
         lambda case: shared.set_share(case, 1.0),
         has("vllm", "whole_head"),
     ),
@@ -129,8 +130,7 @@ RULES = (
     ),
     Rule(
         "dynamic-static",
-        "dynamic is static: its base is computed once for max_trained_positions, so by default it is "
-        "not scaled at any length.",
+        "vllm.dynamic_static",
         static_base(table_growth),
         all_hold(is_native, has_type("dynamic")),
     ),
@@ -164,13 +164,13 @@ def build_older_rules(server: str, version: str) -> tuple[Rule, ...]:
     at = f"{server} {version}"
     has_ntk = version == HAS_NTK
     return (
-        refuse(f"no {{model}} model in {at}", shared.is_absent(at)),
+        refuse("vllm.no_model", shared.is_absent(at), server=at),
         shared.refuse_conflicting_types,
         shared.read_old_keys,
         shared.rename_su,
         shared.prefer_top_original,
         shared.unscaled(at),
-        refuse("unknown RoPE scaling type {kind}", is_not(has_type(*OLDER_TYPES, *(["ntk"] if has_ntk else [])))),
+        refuse("vllm.unknown_rope", is_not(has_type(*OLDER_TYPES, *(["ntk"] if has_ntk else [])))),
         shared.partial_share(at),
         shared.DEEPSEEK_SOFTMAX,
         shared.make_deepseek_yarn,
@@ -185,7 +185,7 @@ def build_older_rules(server: str, version: str) -> tuple[Rule, ...]:
         ),
         Rule(
             "dynamic-static",
-            "dynamic is static: at every length its base is that for factor times the trained length.",
+            "vllm.dynamic_static_every",
             static_base(shared.square_growth),
             has_type("dynamic"),
         ),

@@ -16,18 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from rope_viz.embedding.spec import MAX_LENGTH, FloatArray, RopeSpec, freeze, require_number
 from rope_viz.studies.rotation import largest_entry, position_angles, rotate
 from rope_viz.studies.vectors import draw_normals
+from rope_viz.texts import Texts
+
+TEXTS = Texts("studies")
 
 DEFAULT_SENTENCE = "Jane went to the movie theater and then Jane went back home"
 MAX_WORDS = 64
 MAX_WIDTH = 512
 SINUSOIDAL_BASE = 10_000.0
-
-LABELS: dict[str, str] = {
-    "none": "No position",
-    "sinusoidal": "Sinusoidal, added",
-    "rope": "RoPE",
-    "scaled": "RoPE, scaled",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +35,6 @@ class AttentionMap:
     """
 
     name: str
-    label: str
     scores: FloatArray
     weights: FloatArray
 
@@ -48,9 +43,9 @@ def split_words(sentence: str) -> tuple[str, ...]:
     """Return the words as typed. Raises `ValueError` for no word, or more than 64."""
     words = tuple(sentence.split())
     if not words:
-        raise ValueError("the sentence must have at least one word")
+        raise ValueError(TEXTS("sentence.empty"))
     if len(words) > MAX_WORDS:
-        raise ValueError(f"the sentence must have at most {MAX_WORDS} words, got {len(words)}")
+        raise ValueError(TEXTS("sentence.long", most=MAX_WORDS, count=len(words)))
     return words
 
 
@@ -109,7 +104,7 @@ def attention_maps(
     seed: int = 0,
     length: int | None = None,
 ) -> dict[str, AttentionMap]:
-    """Return the four maps of a sentence that starts at position `offset`, by the names of `LABELS`.
+    """Return the four maps of a sentence that starts at position `offset`, by name: none, sinusoidal, rope, scaled.
 
     "rope" is the spec without scaling, "scaled" the spec with its scaling and its attention factor (on the rotated
     dimensions only). The embedding is head_dim wide, 512 at most; the sinusoidal encoding has its paper's base 10,000.
@@ -127,7 +122,7 @@ def attention_maps(
     maps = {}
     for name, (queries, keys) in vectors.items():
         scores = queries @ keys.T / np.sqrt(spec.head_dim)
-        maps[name] = AttentionMap(name, LABELS[name], scores, softmax(scores, causal=causal))
+        maps[name] = AttentionMap(name, scores, softmax(scores, causal=causal))
     return maps
 
 

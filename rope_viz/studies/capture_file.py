@@ -22,15 +22,14 @@ from rope_viz.storage.decode_json import decode_json
 from rope_viz.storage.write_file import write_file
 from rope_viz.studies.heads import Heads
 from rope_viz.studies.tensors import TensorFile, encode_tensors, open_tensors
+from rope_viz.texts import Texts
+from rope_viz.texts.texts import join_items, join_list
+
+TEXTS = Texts("studies")
 
 VERSION = 1
 SUMS = "sums"
 """What a file holds that has sums over tokens in place of whole tensors."""
-OTHER_CONTENTS = {
-    "": "the file holds sums, and this needs whole q and k: capture again without --sums",
-    SUMS: "the file holds whole tensors, not sums: make it with `rope-viz capture --sums`",
-}
-"""{what a reader needs: the error where the file holds the other}."""
 MAX_LAYERS = 512
 MAX_TOKENS = 1 << 17
 LARGEST = 1 << 30
@@ -78,13 +77,13 @@ class Captured:
     def layer(self, number: int) -> CapturedLayer:
         """Read one layer as float32. Raises `ValueError` for a missing layer or values that are not finite."""
         if number not in self.about:
-            raise ValueError(f"layer {number} was not captured; there are {', '.join(map(str, self.layers))}")
+            raise ValueError(TEXTS("capture.no_layer", number=number, layers=join_items([*map(str, self.layers)])))
         about = self.about[number]
         q, k = (self.file.read_tensor(f"layers.{number}.{name}").astype(np.float32) for name in "qk")
         for name, values in (("q", q), ("k", k)):
             bad = int(values.size - np.isfinite(values).sum())
             if bad:
-                raise ValueError(f"{name} of layer {number} holds {bad:,} values that are not finite numbers")
+                raise ValueError(TEXTS("capture.finite", name=name, number=number, count=f"{bad:,}"))
         sinks = None if about["sinks"] is None else np.array(about["sinks"])
         rest = {key: about[key] for key in ("kind", "scale", "cap", "window")}
         return CapturedLayer(q, k, sinks=sinks, heads=tuple(about["heads"]), **rest)
@@ -147,42 +146,42 @@ def read_layers(
     file = open_tensors(source, most=2 * MAX_LAYERS)
     metadata = read_metadata(file)
     if metadata.get("holds", "") != holds:
-        raise ValueError(OTHER_CONTENTS[holds])
+        raise ValueError(TEXTS(f"capture.no_{holds or 'tensors'}"))
     config, layers = metadata.get("config"), metadata.get("layers")
     if not isinstance(config, dict) or not isinstance(layers, dict) or not layers:
-        raise ValueError("what the file says of its capture must hold a config and layers")
+        raise ValueError(TEXTS("capture.metadata"))
     specs = from_config(config)
     found = {number_of(text): read(text, entry, specs, file) for text, entry in layers.items()}
     if len(file.entries) != 2 * len(found):
-        raise ValueError("the file must hold q and k of every layer it names, and nothing else")
+        raise ValueError(TEXTS("capture.layers"))
     name = metadata.get("name")
-    return name if isinstance(name, str) else "a capture", config, specs, found, file
+    return name if isinstance(name, str) else TEXTS("capture.unnamed"), config, specs, found, file
 
 
 def read_metadata(file: TensorFile) -> dict[str, Any]:
     """Return what a file says of its capture. Raises `ValueError` for a file that is none of this version."""
     if "rope_viz" not in file.metadata:
-        raise ValueError("the file holds no capture: make one with `rope-viz capture`")
-    metadata = decode_json(file.metadata["rope_viz"], "what the file says of its capture is not JSON")
+        raise ValueError(TEXTS("capture.none"))
+    metadata = decode_json(file.metadata["rope_viz"], TEXTS("capture.no_json"))
     if not isinstance(metadata, dict) or metadata.get("version") != VERSION:
-        raise ValueError(f"the capture must be of version {VERSION}: capture it again with this RoPE Viz")
+        raise ValueError(TEXTS("capture.version", version=VERSION))
     return metadata
 
 
 def number_of(text: str) -> int:
     """Parse the index of a layer."""
     if not (text.isascii() and text.isdecimal() and len(text) < 6):
-        raise ValueError(f"a layer must be named by its number, got {short_repr(text)}")
+        raise ValueError(TEXTS("capture.layer_name", given=short_repr(text)))
     return int(text)
 
 
 def name_tensors(text: str, entry: Any, specs: Mapping[str, RopeSpec], file: TensorFile) -> tuple[str, list[str]]:
     """Return what errors call a layer, and the names of its tensors. Raises `ValueError` if the file lacks them."""
-    label, names = f"layer {text}", [f"layers.{text}.{part}" for part in "qk"]
+    label, names = TEXTS("names.layer", number=text), [f"layers.{text}.{part}" for part in "qk"]
     if not isinstance(entry, dict) or entry.get("kind") not in specs:
-        raise ValueError(f"{label} must be of a layer type of its config: {', '.join(specs) or 'none'}")
+        raise ValueError(TEXTS("capture.kind", layer=label, kinds=join_items([*specs]) or TEXTS("names.none")))
     if not all(name in file.entries for name in names):
-        raise ValueError(f"the file must hold {' and '.join(names)}")
+        raise ValueError(TEXTS("capture.tensors", names=join_list(names)))
     return label, names
 
 
@@ -192,23 +191,23 @@ def checked(text: str, entry: Any, specs: Mapping[str, RopeSpec], file: TensorFi
     spec = specs[entry["kind"]]
     q, k = (file.entries[name].shape for name in names)
     if len(q) != 3 or len(k) != 3 or q[1:] != k[1:] or not math.prod(q) or not k[0] or q[0] % k[0]:
-        raise ValueError(f"q and k of {label} must be (heads, tokens, head_dim) of the same tokens, got {q} and {k}")
+        raise ValueError(TEXTS("capture.shapes", layer=label, q=str(q), k=str(k)))
     if q[1] > MAX_TOKENS or 4 * math.prod(q) > LARGEST:
-        raise ValueError(f"{label} is too large to look at, {q}: capture fewer heads or tokens")
+        raise ValueError(TEXTS("capture.large", layer=label, q=str(q)))
     if q[2] < 2 * spec.pairs:
-        raise ValueError(f"{label} has heads of {q[2]} dimensions, and its config rotates {2 * spec.pairs}")
-    require_number(entry.get("scale"), f"scale of {label}", above=0.0, most=1e6)
+        raise ValueError(TEXTS("capture.dimensions", layer=label, size=q[2], rotated=2 * spec.pairs))
+    require_number(entry.get("scale"), TEXTS("names.scale", layer=label), above=0.0, most=1e6)
     if entry.get("cap") is not None:
-        require_number(entry["cap"], f"cap of {label}", above=0.0, most=1e6)
+        require_number(entry["cap"], TEXTS("names.cap", layer=label), above=0.0, most=1e6)
     if entry.get("window") is not None:
-        require_number(entry["window"], f"window of {label}", least=1, integer=True)
+        require_number(entry["window"], TEXTS("names.window", layer=label), least=1, integer=True)
     sinks, heads = entry.get("sinks"), entry.get("heads")
     if sinks is not None:
         if not isinstance(sinks, list) or len(sinks) != q[0]:
-            raise ValueError(f"sinks of {label} must be one number per head")
+            raise ValueError(TEXTS("capture.sinks", layer=label))
         for sink in sinks:
-            require_number(sink, f"sinks of {label}")
+            require_number(sink, TEXTS("names.sinks", layer=label))
     if not isinstance(heads, list) or len(heads) != q[0] or not all(type(head) is int and head >= 0 for head in heads):
-        raise ValueError(f"heads of {label} must be one number per head of q")
+        raise ValueError(TEXTS("capture.heads", layer=label))
     keys = ("kind", "scale", "cap", "window", "sinks", "heads")
     return {key: entry.get(key) for key in keys}

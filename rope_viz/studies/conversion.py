@@ -67,16 +67,15 @@ class Mistake:
     """
 
     name: str
-    label: str
     scores: FloatArray
     error: float
 
 
 CASES = (
-    ("both", "q and k converted", True, True),
-    ("q", "only q converted", True, False),
-    ("k", "only k converted", False, True),
-    ("none", "neither converted", False, False),
+    ("both", True, True),
+    ("q", True, False),
+    ("k", False, True),
+    ("none", False, False),
 )
 
 
@@ -93,13 +92,13 @@ def conversion_mistakes(
     order = pairing_permutation(spec, other_pairing(spec), spec.pairing)
     scores = {
         name: score(spec, q[order] if q_done else q, k[order] if k_done else k, gaps, length)
-        for name, _, q_done, k_done in CASES
+        for name, q_done, k_done in CASES
     }
     right = scores["both"]
     scale = float(np.sqrt(np.mean(right**2))) or 1.0
     return tuple(
-        Mistake(name, label, scores[name], float(np.sqrt(np.mean((scores[name] - right) ** 2))) / scale)
-        for name, label, _, _ in CASES
+        Mistake(name, scores[name], float(np.sqrt(np.mean((scores[name] - right) ** 2))) / scale)
+        for name, _, _ in CASES
     )
 
 

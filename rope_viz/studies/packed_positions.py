@@ -18,6 +18,10 @@ from numpy.typing import NDArray
 from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.storage.decode_json import decode_json
 from rope_viz.studies.vectors import read_arrays
+from rope_viz.texts import Texts
+from rope_viz.texts.texts import join_items
+
+TEXTS = Texts("studies")
 
 Positions: TypeAlias = NDArray[np.int64]
 Form: TypeAlias = Literal["reset", "continued"]
@@ -88,7 +92,7 @@ class DistanceCounts:
 def make_rows(lengths: Sequence[int], form: Form = "reset") -> list[Row]:
     """Return one row of documents of these lengths, with the positions of a form."""
     if not lengths or min(lengths) < 1 or sum(lengths) > MOST_TOKENS:
-        raise ValueError(f"lengths must be whole numbers from 1, {MOST_TOKENS:,} tokens together at most")
+        raise ValueError(TEXTS("positions.lengths", most=MOST_TOKENS))
     bounds = np.cumsum([0, *lengths])
     parts = [np.arange(length) for length in lengths] if form == "reset" else [np.arange(bounds[-1])]
     return [Row(np.concatenate(parts), to_documents(bounds), np.ones(int(bounds[-1]), bool), True)]
@@ -98,7 +102,7 @@ def parse_lengths(text: str) -> tuple[int, ...]:
     """Parse lengths of documents, such as "512, 300, 4096". Raises `ValueError` for anything else."""
     words = text.replace(",", " ").split()
     if not words or not all(word.isascii() and word.isdecimal() and len(word) < 9 for word in words):
-        raise ValueError(f"lengths must be whole numbers such as 512,300,4096, got {short_repr(text)}")
+        raise ValueError(TEXTS("positions.no_lengths", given=short_repr(text)))
     lengths = tuple(int(word) for word in words)
     make_rows(lengths)
     return lengths
@@ -111,8 +115,8 @@ def read_rows(name: str, data: bytes, lengths: Sequence[int] | None = None) -> l
     """
     suffix = PurePath(name).suffix.lower()
     if suffix not in SUFFIXES:
-        raise ValueError(f"the file must end in {', '.join(SUFFIXES)}, got {short_repr(PurePath(name).name)}")
-    found: Any = decode_json(data, f"the file is not JSON; write {EXAMPLE}") if suffix == ".json" else None
+        raise ValueError(TEXTS("file.suffix", suffixes=join_items(SUFFIXES), name=short_repr(PurePath(name).name)))
+    found: Any = decode_json(data, TEXTS("positions.no_json", example=EXAMPLE)) if suffix == ".json" else None
     found = read_arrays(name, data) if found is None else found
     if not isinstance(found, Mapping):
         found = {"position_ids": found}
@@ -120,20 +124,17 @@ def read_rows(name: str, data: bytes, lengths: Sequence[int] | None = None) -> l
         found = {"position_ids": next(iter(found.values()))}
     named = {NAMES.get(str(key), str(key)): value for key, value in found.items()}
     if "positions" not in named:
-        raise ValueError(f"the file has no position_ids; write {EXAMPLE}")
+        raise ValueError(TEXTS("positions.none", example=EXAMPLE))
     positions = to_whole(named["positions"], "position_ids")
     if positions.ndim == 1:
         positions = positions[None]
     if positions.ndim != 2 or not 1 <= positions.size <= MOST_TOKENS:
-        raise ValueError(
-            f"position_ids must be (tokens,) or (rows, tokens), at most {MOST_TOKENS:,}, got {positions.shape}: "
-            "of positions with several axes, check one axis at a time"
-        )
+        raise ValueError(TEXTS("positions.shape", most=MOST_TOKENS, shape=str(positions.shape)))
     mask = named.get("attention_mask")
     counts = np.ones(positions.shape, bool) if mask is None else to_whole(mask, "attention_mask").astype(bool)
     counts = counts[None] if counts.ndim == 1 else counts
     if counts.shape != positions.shape:
-        raise ValueError(f"attention_mask must have the shape of position_ids, {positions.shape}, got {counts.shape}")
+        raise ValueError(TEXTS("positions.mask", shape=str(positions.shape), mask=str(counts.shape)))
     bounds = None if lengths is None else np.cumsum([0, *lengths])
     if bounds is None and named.get("bounds") is not None:
         bounds = to_whole(named["bounds"], "cu_seqlens").ravel()
@@ -149,9 +150,9 @@ def make_row(positions: Positions, counts: NDArray[np.bool_], bounds: Positions 
         falls = np.flatnonzero(np.diff(positions) < 0) + 1
         return Row(positions, to_documents(np.array([0, *falls, size])), counts, False)
     if bounds.size < 2 or bounds[0] != 0 or (np.diff(bounds) < 0).any():
-        raise ValueError("cu_seqlens must begin with 0 and never fall, such as [0, 3, 5]")
+        raise ValueError(TEXTS("positions.bounds"))
     if bounds[-1] > size * rows:
-        raise ValueError(f"the documents end at token {bounds[-1]:,}, and position_ids has {size * rows:,}")
+        raise ValueError(TEXTS("positions.end", end=int(bounds[-1]), size=size * rows))
     if bounds[-1] > size:
         inside = bounds[(bounds >= index * size) & (bounds <= (index + 1) * size)] - index * size
         bounds = np.array([0, *inside, *([size] if bounds[-1] >= (index + 1) * size else [])])
@@ -168,9 +169,9 @@ def to_whole(values: Any, name: str) -> Positions:
     try:
         array = np.asarray(values, np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be whole numbers, with rows of one length") from None
+        raise ValueError(TEXTS("positions.rows", name=name)) from None
     if not np.isfinite(array).all() or (array != np.round(array)).any() or (np.abs(array) > MOST_POSITION).any():
-        raise ValueError(f"{name} must be whole numbers")
+        raise ValueError(TEXTS("positions.whole", name=name))
     return array.astype(np.int64)
 
 
@@ -255,14 +256,12 @@ def count_distances(rows: Sequence[Row], *, crossing: bool = False) -> DistanceC
     runs_by_row = [list_runs(row) for row in rows]
     for runs in runs_by_row:
         if len(runs) > MOST_RUNS:
-            raise ValueError(
-                f"a row has {len(runs):,} runs of consecutive positions: at most {MOST_RUNS:,} are counted"
-            )
+            raise ValueError(TEXTS("positions.runs", count=len(runs), most=MOST_RUNS))
         if len(runs):
             low = min(low, int(runs[:, 0].min() - (runs[:, 0] + runs[:, 1]).max()))
             high = max(high, int((runs[:, 0] + runs[:, 1]).max() - runs[:, 0].min()))
     if high - low > MOST_DISTANCE:
-        raise ValueError(f"distances reach from {low:,} to {high:,}: at most {MOST_DISTANCE:,} are counted")
+        raise ValueError(TEXTS("positions.distances", low=low, high=high, most=MOST_DISTANCE))
     second = np.zeros(high - low + 3)
     for runs in runs_by_row:
         starts, sizes, documents = runs.T
@@ -284,7 +283,7 @@ def count_distances(rows: Sequence[Row], *, crossing: bool = False) -> DistanceC
     values = np.cumsum(np.cumsum(second))
     seen = np.flatnonzero(values)
     if not seen.size:
-        raise ValueError("no token counts, so there are no distances")
+        raise ValueError(TEXTS("positions.no_token"))
     return DistanceCounts(low + int(seen[0]), values[seen[0] : seen[-1] + 1])
 
 

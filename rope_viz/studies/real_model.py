@@ -232,7 +232,8 @@ def read_measurements() -> dict[str, Any]:
     head = load_heads().heads[16, 0]
     return found | {
         "loss": {"bin": BIN, "methods": methods},
-        "text": f"{texts} novels, {bins * BIN:,} tokens each",
+        "texts": texts,
+        "tokens": bins * BIN,
         "passkey": {
             "lengths": [format_tokens(length) for length in keys],
             "questions": [answers["none"][1] for answers in keys.values()],

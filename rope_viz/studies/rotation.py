@@ -98,7 +98,6 @@ class Form:
     """
 
     name: str
-    label: str
     result: FloatArray
     multiplications: int
     additions: int
@@ -121,22 +120,19 @@ def equivalent_forms(
     rest = 2 * (dim - 2 * pairs)
     dense = rotation_matrix(spec, position, length=length) @ vector
     results = (
-        ("dense", "Dense matrix product", dense, dim * dim, dim * (dim - 1), dim * dim + 2 * dim),
+        ("dense", dense, dim * dim, dim * (dim - 1), dim * dim + 2 * dim),
         (
             "interleaved",
-            "Interleaved, elementwise",
             rotate_elementwise(spec, vector, angle, "interleaved"),
             *elementwise_cost(pairs, rest),
         ),
         (
             "half",
-            "Split in halves, elementwise",
             rotate_elementwise(spec, vector, angle, "half"),
             *elementwise_cost(pairs, rest),
         ),
         (
             "complex",
-            "Complex multiplication",
             from_complex(spec, to_complex(spec, vector) * np.exp(1j * angle), vector),
             4 * pairs,
             2 * pairs,
@@ -144,10 +140,8 @@ def equivalent_forms(
         ),
     )
     return tuple(
-        Form(
-            name, label, result, multiplications, additions, numbers, numbers * itemsize, largest_entry(result - dense)
-        )
-        for name, label, result, multiplications, additions, numbers in results
+        Form(name, result, multiplications, additions, numbers, numbers * itemsize, largest_entry(result - dense))
+        for name, result, multiplications, additions, numbers in results
     )
 
 

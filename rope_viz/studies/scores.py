@@ -28,6 +28,9 @@ from rope_viz.embedding.exact_angles import (
     require_finite,
 )
 from rope_viz.embedding.spec import PAIRINGS, FloatArray, Pairing, RopeSpec, require_number, short_repr
+from rope_viz.texts import Texts
+
+TEXTS = Texts("studies")
 
 # Limit on the computation of one request, so that no link and no config blocks the server. The unit is one pair at
 # one distance; `WORK` of them take about 0.2 seconds on one core.
@@ -62,7 +65,7 @@ class Thinning:
         """Return a sentence about the omitted distances; empty if there are none."""
         if self.step == 1:
             return ""
-        return f"Of the distances beyond {self.dense:,}, one in {self.step:,} is computed."
+        return TEXTS("thinned", dense=self.dense, step=self.step)
 
 
 def scale_samples(count: int, pairs: int, *, least: int, usual: int = 64) -> int:

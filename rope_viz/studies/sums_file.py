@@ -29,6 +29,10 @@ from rope_viz.studies.capture_file import (
 )
 from rope_viz.studies.pair_sums import PARTS, PairSums
 from rope_viz.studies.tensors import TensorFile, encode_tensors, open_tensors
+from rope_viz.texts import Texts
+from rope_viz.texts.texts import join_items
+
+TEXTS = Texts("studies")
 
 MOST_TOKENS = 1 << 50
 
@@ -68,7 +72,7 @@ class CapturedSums:
     def layer(self, number: int) -> SummedLayer:
         """Return one layer. Raises `ValueError` for a missing one."""
         if number not in self.summed:
-            raise ValueError(f"layer {number} was not captured; there are {', '.join(map(str, self.layers))}")
+            raise ValueError(TEXTS("capture.no_layer", number=number, layers=join_items([*map(str, self.layers)])))
         return self.summed[number]
 
     def __add__(self, other: CapturedSums) -> CapturedSums:
@@ -133,17 +137,17 @@ def read_layer(text: str, entry: Any, specs: Mapping[str, RopeSpec], file: Tenso
     q, k = (file.entries[name].shape for name in names)
     parts = len(PARTS)
     if len(q) != 3 or len(k) != 3 or (q[0], k[0]) != (parts, parts) or q[2] != k[2] or not k[1] or q[1] % k[1]:
-        raise ValueError(f"sums of {label} must be ({parts}, heads, pairs), got {q} and {k}")
+        raise ValueError(TEXTS("capture.sums_shapes", layer=label, parts=parts, q=str(q), k=str(k)))
     if q[2] < specs[entry["kind"]].pairs:
-        raise ValueError(f"{label} has {q[2]} pairs, and its config rotates {specs[entry['kind']].pairs}")
-    require_number(entry.get("tokens"), f"tokens of {label}", least=1, most=MOST_TOKENS, integer=True)
-    require_number(entry.get("scale"), f"scale of {label}", above=0.0, most=1e6)
+        raise ValueError(TEXTS("capture.pairs", layer=label, pairs=q[2], rotated=specs[entry["kind"]].pairs))
+    require_number(entry.get("tokens"), TEXTS("names.tokens", layer=label), least=1, most=MOST_TOKENS, integer=True)
+    require_number(entry.get("scale"), TEXTS("names.scale", layer=label), above=0.0, most=1e6)
     heads = entry.get("heads")
     if not isinstance(heads, list) or len(heads) != q[1] or not all(type(head) is int and head >= 0 for head in heads):
-        raise ValueError(f"heads of {label} must be one number per head of q")
+        raise ValueError(TEXTS("capture.heads", layer=label))
     sums_q, sums_k = (file.read_tensor(name).astype(np.float64) for name in names)
     for name, values in (("q", sums_q), ("k", sums_k)):
         if not np.isfinite(values).all() or (values[2:] < 0).any():
-            raise ValueError(f"sums of {name} of {label} hold values that no tokens add up to")
+            raise ValueError(TEXTS("capture.sums", name=name, layer=label))
     sums = PairSums(sums_q, sums_k, int(entry["tokens"]))
     return SummedLayer(sums, entry["kind"], float(entry["scale"]), tuple(heads))

@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.storage.write_file import write_file
+from rope_viz.texts import Texts
+
+TEXTS = Texts("studies")
 
 MAX_HEADER = 8 << 20  # bytes of JSON
 MAX_AXES = 8
@@ -51,7 +54,7 @@ class TensorFile:
     def read_tensor(self, name: str) -> NDArray[Any]:
         """Read a tensor in its own dtype, BF16 as float32. Raises `ValueError` for an unknown name or a cut file."""
         if name not in self.entries:
-            raise ValueError(f"the file has no tensor {short_repr(name)}")
+            raise ValueError(TEXTS("tensors.none", name=short_repr(name)))
         entry = self.entries[name]
         if isinstance(self.source, bytes):
             raw = self.source[entry.first : entry.last]
@@ -60,7 +63,7 @@ class TensorFile:
                 file.seek(entry.first)
                 raw = file.read(entry.last - entry.first)
         if len(raw) != entry.last - entry.first:
-            raise ValueError(f"the file ends within tensor {short_repr(name)}: it was cut after it was opened")
+            raise ValueError(TEXTS("tensors.cut", name=short_repr(name)))
         values = np.frombuffer(raw, DTYPES[entry.kind])
         if entry.kind == "BF16":  # the upper half of a float32
             values = (values.astype(np.uint32) << 16).view(np.float32)
@@ -82,23 +85,23 @@ def open_tensors(source: str | Path | bytes, *, most: int = 1024) -> TensorFile:
             head = file.read(8)
     size = int.from_bytes(head, "little")
     if len(head) < 8 or size > total - 8:
-        raise ValueError("the file is not a safetensors file: its header is longer than the file")
+        raise ValueError(TEXTS("tensors.long_header"))
     if size > MAX_HEADER:
-        raise ValueError(f"the header must be at most {MAX_HEADER >> 20} MiB, got {size / (1 << 20):.1f} MiB")
+        raise ValueError(TEXTS("tensors.large_header", most=MAX_HEADER >> 20, size=size / (1 << 20)))
     header = parse_header(source[8 : 8 + size] if isinstance(source, bytes) else read_head(source, size))
     metadata = header.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
-        raise ValueError("the file is not a safetensors file: its metadata must be texts by name")
+        raise ValueError(TEXTS("tensors.metadata"))
     if not 1 <= len(header) <= most:
-        raise ValueError(f"the file must hold 1 to {most} arrays, got {len(header)}")
+        raise ValueError(TEXTS("file.arrays", most=most, count=len(header)))
     entries = {name: check_entry(name, entry, total - 8 - size) for name, entry in header.items()}
     end = 0
     for name, entry in sorted(entries.items(), key=lambda item: (item[1].first, item[1].last)):
         if entry.first != end:
-            raise ValueError(f"tensor {short_repr(name)} must begin where the one before it ends")
+            raise ValueError(TEXTS("tensors.gap", name=short_repr(name)))
         end = entry.last
     if end != total - 8 - size:
-        raise ValueError("the file is not a safetensors file: there are bytes that belong to no tensor")
+        raise ValueError(TEXTS("tensors.rest"))
     begin = 8 + size
     placed = {name: HeaderEntry(e.kind, e.shape, e.first + begin, e.last + begin) for name, e in entries.items()}
     return TensorFile(MappingProxyType(placed), MappingProxyType(metadata), source)
@@ -147,27 +150,25 @@ def parse_header(text: bytes) -> dict[str, Any]:
     try:
         header = json.loads(text.decode("utf-8"), object_pairs_hook=refuse_duplicates)
     except (ValueError, RecursionError):
-        raise ValueError("the file is not a safetensors file: its header is not JSON, or a name occurs twice") from None
+        raise ValueError(TEXTS("tensors.no_json")) from None
     if not isinstance(header, dict):
-        raise ValueError("the file is not a safetensors file: its header is not a JSON object")
+        raise ValueError(TEXTS("tensors.no_object"))
     return header
 
 
 def check_entry(name: str, entry: Any, body: int) -> HeaderEntry:
     """Check one entry of the header; its offsets count from the end of the header."""
-    label = f"tensor {short_repr(name)}"
+    label = TEXTS("names.tensor", name=short_repr(name))
     if not isinstance(entry, dict):
-        raise ValueError(f"{label} has no proper header entry")
+        raise ValueError(TEXTS("tensors.entry", name=label))
     kind, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
     if not isinstance(kind, str) or kind not in DTYPES:
-        raise ValueError(f"{label} must be F16, BF16, F32 or F64, got {short_repr(kind)}")
+        raise ValueError(TEXTS("tensors.kind", name=label, kind=short_repr(kind)))
     if not (is_sizes(shape) and is_sizes(offsets)) or len(offsets) != 2 or len(shape) > MAX_AXES:
-        raise ValueError(f"{label} must have a shape and two offsets of whole numbers")
+        raise ValueError(TEXTS("tensors.offsets", name=label))
     first, last = offsets
     if not first <= last <= body or math.prod(shape) * DTYPES[kind].itemsize != last - first:
-        raise ValueError(
-            f"{label} claims shape {short_repr(shape)} of {kind}, which does not fit its bytes in the file"
-        )
+        raise ValueError(TEXTS("tensors.claims", name=label, shape=short_repr(shape), kind=kind))
     return HeaderEntry(kind, tuple(shape), first, last)
 
 

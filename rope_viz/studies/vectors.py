@@ -20,6 +20,10 @@ import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, require_number, short_repr
 from rope_viz.studies.tensors import open_tensors
+from rope_viz.texts import Texts
+from rope_viz.texts.texts import join_items
+
+TEXTS = Texts("studies")
 
 Kind: TypeAlias = Literal["iid", "noisy-copy"]
 
@@ -51,10 +55,10 @@ def read_arrays(name: str, data: bytes) -> dict[str, Array]:
     """Read every array of a file as `read_vectors` does, without a limit on the number of numbers."""
     suffix = PurePath(name).suffix.lower()
     if suffix not in SUFFIXES:
-        raise ValueError(f"the file must end in {', '.join(SUFFIXES)}, got {short_repr(PurePath(name).name)}")
-    require_size(len(data), "the file")
+        raise ValueError(TEXTS("file.suffix", suffixes=join_items(SUFFIXES), name=short_repr(PurePath(name).name)))
+    require_size(len(data), TEXTS("names.file"))
     if suffix == ".npy":
-        return {PurePath(name).stem: read_npy(data, "the file")}
+        return {PurePath(name).stem: read_npy(data, TEXTS("names.file"))}
     if suffix == ".npz":
         return read_npz(data)
     if suffix == ".safetensors":
@@ -62,7 +66,7 @@ def read_arrays(name: str, data: bytes) -> dict[str, Array]:
     try:
         return {PurePath(name).stem: parse_numbers(data.decode("utf-8-sig"))}
     except UnicodeDecodeError:
-        raise ValueError("the file is not UTF-8 text") from None
+        raise ValueError(TEXTS("file.no_text")) from None
 
 
 def parse_numbers(text: str) -> FloatArray:
@@ -70,7 +74,7 @@ def parse_numbers(text: str) -> FloatArray:
 
     Brackets are ignored, so that a printed list can be pasted, and a first row of names is skipped.
     """
-    require_size(len(text), "the text", MAX_TEXT)
+    require_size(len(text), TEXTS("names.text"), MAX_TEXT)
     rows: list[list[float]] = []
     for number, line in enumerate(text.translate(str.maketrans(",;\t[]()", "       ")).splitlines(), start=1):
         words = line.split()
@@ -80,13 +84,13 @@ def parse_numbers(text: str) -> FloatArray:
             continue
         bad = [word for word in words if not is_number(word)]
         if bad:
-            raise ValueError(f"line {number} must hold numbers only, got {short_repr(bad[0])}")
+            raise ValueError(TEXTS("numbers.words", line=number, given=short_repr(bad[0])))
         rows.append([float(word) for word in words])
         if len(rows[-1]) != len(rows[0]):
-            raise ValueError(f"line {number} has {len(rows[-1])} numbers where the first has {len(rows[0])}")
+            raise ValueError(TEXTS("numbers.ragged", line=number, count=len(rows[-1]), first=len(rows[0])))
     if not rows:
-        raise ValueError("there are no numbers in the text")
-    return to_finite(np.array(rows[0] if len(rows) == 1 else rows), "the text")
+        raise ValueError(TEXTS("numbers.none"))
+    return to_finite(np.array(rows[0] if len(rows) == 1 else rows), TEXTS("names.text"))
 
 
 def query_and_key(arrays: Mapping[str, Array], head_dim: int) -> tuple[FloatArray, FloatArray]:
@@ -103,13 +107,11 @@ def query_and_key(arrays: Mapping[str, Array], head_dim: int) -> tuple[FloatArra
     if found is None and len(values) == 1 and values[0].ndim > 1 and values[0].shape[0] == 2:
         found = values[0][0], values[0][1]
     if found is None:
-        seen = ", ".join(f"{name} {array.shape}" for name, array in list(arrays.items())[:4]) or "nothing"
-        raise ValueError(f"the file must hold arrays named q and k, or one array of two rows; it holds {seen}")
+        seen = join_items([f"{name} {array.shape}" for name, array in list(arrays.items())[:4]])
+        raise ValueError(TEXTS("file.no_q_and_k", seen=seen or TEXTS("names.nothing")))
     q, k = found
     if q.shape != k.shape or q.ndim not in (1, 2) or q.shape[-1] != head_dim or not q.size:
-        raise ValueError(
-            f"q and k must both have shape ({head_dim},) or (tokens, {head_dim}), got {q.shape} and {k.shape}"
-        )
+        raise ValueError(TEXTS("file.shapes", size=head_dim, q=str(q.shape), k=str(k.shape)))
     return q.astype(np.float64), k.astype(np.float64)
 
 
@@ -160,11 +162,11 @@ def parse_vector(text: str | Sequence[float], size: int) -> FloatArray:
         try:
             number = float(word)
         except (TypeError, ValueError, OverflowError):
-            raise ValueError(f"a vector must be made of numbers, got {short_repr(word)}") from None
-        require_number(number, "a vector's entry", least=-1e30, most=1e30)
+            raise ValueError(TEXTS("numbers.no_number", given=short_repr(word))) from None
+        require_number(number, TEXTS("names.entry"), least=-1e30, most=1e30)
         numbers.append(number)
     if len(numbers) != size:
-        raise ValueError(f"the vector must have {size} numbers, one per dimension, got {len(numbers)}")
+        raise ValueError(TEXTS("numbers.vector_size", size=size, count=len(numbers)))
     return np.array(numbers)
 
 
@@ -179,14 +181,16 @@ def read_npy(data: bytes, label: str) -> Array:
     header = data[begin:end].decode("latin-1")
     shape, order = NPY_SHAPE.search(header), NPY_ORDER.search(header)
     if data[:6] != b"\x93NUMPY" or end > len(data) or shape is None or order is None:
-        raise ValueError(f"{label} is not a .npy file")
+        raise ValueError(TEXTS("file.no_npy", name=label))
     kind = NPY_DTYPE.search(header)
     if kind is None:
-        raise ValueError(f"{label} must hold an array of real numbers of at most 64 bits")
+        raise ValueError(TEXTS("file.dtype", name=label))
     dtype, body = np.dtype(kind[1]), data[end:]
     sizes = [int(size) for size in shape[1].replace(",", " ").split()]
     if len(sizes) > 8 or max(sizes, default=0) > MAX_BYTES or math.prod(sizes) * dtype.itemsize != len(body):
-        raise ValueError(f"{label} claims shape {short_repr(tuple(sizes))} of {dtype} but holds {len(body)} bytes")
+        raise ValueError(
+            TEXTS("file.claims", name=label, shape=short_repr(tuple(sizes)), dtype=str(dtype), bytes=len(body))
+        )
     return to_finite(np.frombuffer(body, dtype).reshape(sizes, order="F" if order[1] == "True" else "C"), label)
 
 
@@ -197,48 +201,50 @@ def read_npz(data: bytes) -> dict[str, Array]:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.infolist()
             require_count(len(members))
-            require_size(sum(member.file_size for member in members), "the unpacked file")
+            require_size(sum(member.file_size for member in members), TEXTS("names.unpacked"))
             for member in members:
                 if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                    raise ValueError("the .npz file uses a compression that NumPy never writes")
+                    raise ValueError(TEXTS("file.compression"))
                 # A member unpacks to no more than its declared size, whatever the compressed bytes hold.
                 with archive.open(member) as stream:
                     name = member.filename.removesuffix(".npy")
                     arrays[name] = read_npy(stream.read(member.file_size), short_repr(name))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError):
-        raise ValueError("the file is not a readable .npz file") from None
+        raise ValueError(TEXTS("file.no_npz")) from None
     return arrays
 
 
 def read_safetensors(data: bytes) -> dict[str, Array]:
     """Read every F16, BF16, F32 or F64 tensor of a safetensors file."""
     file = open_tensors(data, most=MAX_TENSORS)
-    return {name: to_finite(file.read_tensor(name), f"tensor {short_repr(name)}") for name in file.entries}
+    return {
+        name: to_finite(file.read_tensor(name), TEXTS("names.tensor", name=short_repr(name))) for name in file.entries
+    }
 
 
 def to_finite(values: Array, label: str) -> Array:
     """Return a copy of the values in this machine's byte order; raise `ValueError` if one is not finite."""
     if not np.isfinite(values).all():
-        raise ValueError(f"{label} must hold finite numbers only")
+        raise ValueError(TEXTS("file.finite", name=label))
     return values.astype(values.dtype.newbyteorder("="))
 
 
 def require_numbers(count: int) -> None:
     """Raise `ValueError` for more numbers than pictures can be computed from."""
     if count > MAX_NUMBERS:
-        raise ValueError(f"the file must hold at most {MAX_NUMBERS:,} numbers, got {count:,}")
+        raise ValueError(TEXTS("file.many_numbers", most=MAX_NUMBERS, count=count))
 
 
 def require_size(size: int, label: str, most: int = MAX_BYTES) -> None:
     """Raise `ValueError` above the limit."""
     if size > most:
-        raise ValueError(f"{label} must be at most {most >> 20} MiB, got {size / (1 << 20):.1f} MiB")
+        raise ValueError(TEXTS("file.large", name=label, most=most >> 20, size=size / (1 << 20)))
 
 
 def require_count(count: int) -> None:
     """Raise `ValueError` for a file with no or too many arrays."""
     if not 1 <= count <= MAX_TENSORS:
-        raise ValueError(f"the file must hold 1 to {MAX_TENSORS} arrays, got {count}")
+        raise ValueError(TEXTS("file.arrays", most=MAX_TENSORS, count=count))
 
 
 def is_number(word: str) -> bool:

@@ -1,15 +1,13 @@
-"""Reading of the text files, and sentences that remember their numbers."""
+"""Sentences that remember their numbers, from the entries of the text files."""
 
 from __future__ import annotations
 
 import functools
-import os
 import string
-import tomllib
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from rope_viz.texts.languages import ENGLISH, current_language, find_file, read_entries
 from rope_viz.texts.numbers import (
     format_brief,
     format_number,
@@ -19,9 +17,6 @@ from rope_viz.texts.numbers import (
     format_wavelength,
 )
 
-FOLDER = Path(__file__).parent
-PAGES = FOLDER.parent / "pages"
-LANGUAGE = os.environ.get("ROPE_VIZ_LANGUAGE", "en")
 FORMATS = {
     "number": format_number,
     "brief": format_brief,
@@ -36,62 +31,163 @@ class Sentence(str):
     """A text as the screen shows it, with the values that were put into it and the entries that it was made from.
 
     `values` holds them before formatting, by placeholder; `entries` holds the keys in the text file, in order.
+    `source` is what `translate` needs: language, page, key and values of the one entry, if it was made from one.
     """
 
     values: Mapping[str, Any]
     entries: tuple[str, ...]
+    source: tuple[str, str, str, Mapping[str, Any]] | None
 
     def __new__(
-        cls, text: str = "", values: Mapping[str, Any] | None = None, entries: tuple[str, ...] = ()
+        cls,
+        text: str = "",
+        values: Mapping[str, Any] | None = None,
+        entries: tuple[str, ...] = (),
+        source: tuple[str, str, str, Mapping[str, Any]] | None = None,
     ) -> Sentence:
         """Return the text with its values and entries."""
         self = super().__new__(cls, text)
-        self.values, self.entries = dict(values or {}), entries
+        self.values, self.entries, self.source = dict(values or {}), entries, source
         return self
 
 
 class Texts:
-    """The texts of one page. Call it with the key of an entry, such as "curves.crosses", and its values."""
+    """The texts of one page in the current language. Call it with a key, such as "curves.crosses", and its values."""
 
     def __init__(self, page: str) -> None:
-        """Read `<page>.toml`. Raise `FileNotFoundError` if the language has no such page."""
-        self.page, self.entries = page, _read_page(page, LANGUAGE)
+        """Take the name of a text file. Raise `FileNotFoundError` if English has no such page."""
+        # The file is read at the first call: a command that needs none of its texts starts sooner.
+        self.page = page
+        find_file(page, ENGLISH)
 
-    def __call__(self, key: str, **values: Any) -> Sentence:
+    @property
+    def entries(self) -> Mapping[str, str]:
+        """Return the entries by key, as they are."""
+        return read_entries(self.page, current_language())
+
+    def __call__(self, key: str, /, **values: Any) -> Sentence:
         """Return an entry with its placeholders filled in. Raise `KeyError` for an unknown entry or a missing value.
 
         `{at:tokens}`, `{at:wavelength}`, `{at:number}`, `{at:brief}`, `{at:percent}` and `{at:share}` use the formats
         of `rope_viz.texts.numbers`; other formats are Python's. An entry with the forms `one` and `other` is chosen by
         the value `count`.
         """
-        form = key if key in self.entries else f"{key}.{'one' if values.get('count') == 1 else 'other'}"
-        if form not in self.entries:
-            raise KeyError(f"{find_file(self.page, LANGUAGE).name} of page {self.page} lacks '{key}'")
+        language = current_language()
+        entries = read_entries(self.page, language)
+        form = key if key in entries else f"{key}.{'one' if values.get('count') == 1 else 'other'}"
+        if form not in entries:
+            raise KeyError(f"{find_file(self.page, ENGLISH).name} of page {self.page} lacks '{key}'")
         merged, made_from = dict(values), [key]
         for value in values.values():
             if isinstance(value, Sentence):
                 merged |= value.values
                 made_from += value.entries
         try:
-            return Sentence(_FORMATTER.vformat(self.entries[form], (), values), merged, tuple(made_from))
+            entry = entries[form]
+            # Python's own formatting takes a tenth of the time.
+            text = _FORMATTER.vformat(entry, (), values) if _uses_formats(entry) else entry.format(**values)
         except KeyError as error:
             raise KeyError(f"'{form}' of the texts {self.page} needs a value for {error}") from None
+        return Sentence(text, merged, tuple(made_from), (language, self.page, key, values))
 
-    def group(self, name: str) -> dict[str, str]:
-        """Return the entries below `name` as they are, such as the labels of a choice's options."""
-        start = f"{name}."
-        return {key.removeprefix(start): text for key, text in self.entries.items() if key.startswith(start)}
+    def group(self, name: str, only: Collection[str] | None = None) -> TextGroup:
+        """Return the entries below `name` as they are, such as the labels of a choice's options.
+
+        `only` are those to have, in their order.
+        """
+        return TextGroup(self.page, name, only)
+
+
+class TextGroup(Mapping[str, str]):
+    """The entries below a name, in the language that is current when they are read."""
+
+    def __init__(self, page: str, name: str, only: Collection[str] | None = None) -> None:
+        """Take what `Texts.group` takes. Raise `KeyError` for an entry of `only` that is not there."""
+        start, english = f"{name}.", read_entries(page, ENGLISH)
+        found = only or [key.removeprefix(start) for key in english if key.startswith(start)]
+        self._page, self._keys = page, {key: f"{start}{key}" for key in found}
+        for key in self._keys.values():
+            _ = english[key]
+
+    def __getitem__(self, key: str) -> str:
+        return read_entries(self._page, current_language())[self._keys[key]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __or__(self, other: Mapping[str, str]) -> dict[str, str]:
+        return {**self, **other}
+
+    def __ror__(self, other: Mapping[str, str]) -> dict[str, str]:
+        return {**other, **self}
+
+
+class Translated:
+    """A field of a dataclass that holds a text made at import: it is read in the current language."""
+
+    def __init__(self, default: str | None = None) -> None:
+        """Take the field's default, None for none."""
+        self._default = default
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type | None = None) -> str:
+        """Return the text. Raise `AttributeError` for the class if the field has no default."""
+        if instance is not None:
+            text: str = instance.__dict__[self._name]
+            return translate(text)
+        if self._default is None:
+            raise AttributeError(self._name)
+        return self._default
+
+    def __set__(self, instance: object, value: str) -> None:
+        instance.__dict__[self._name] = value
+
+
+class TranslatedOptions(Translated):
+    """A field of a dataclass that holds a mapping to texts made at import, as `Translated` does for one text."""
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """Return the mapping. Raise `AttributeError` for the class, as there is no default."""
+        if instance is None:
+            raise AttributeError(self._name)
+        options = instance.__dict__[self._name]
+        return options if isinstance(options, TextGroup) else {name: translate(each) for name, each in options.items()}
+
+    def __set__(self, instance: object, value: Any) -> None:
+        instance.__dict__[self._name] = value
+
+
+def translate(text: str) -> str:
+    """Return a sentence that was made from one entry in the current language, and any other text as it is."""
+    if not isinstance(text, Sentence) or text.source is None:
+        return text
+    language, page, key, values = text.source
+    if language == current_language():
+        return text
+    return Texts(page)(
+        key, **{name: translate(each) if isinstance(each, str) else each for name, each in values.items()}
+    )
 
 
 def join(*sentences: str) -> Sentence:
-    """Join the sentences that are not empty by spaces, with the values and entries of all."""
+    """Join the sentences that are not empty as the language does, with the values and entries of all."""
     values: dict[str, Any] = {}
     entries: tuple[str, ...] = ()
     for sentence in sentences:
         if isinstance(sentence, Sentence):
             values |= sentence.values
             entries += sentence.entries
-    return Sentence(" ".join(each for each in sentences if each), values, entries)
+    return Sentence(LANGUAGE.entries["sentences"].join(each for each in sentences if each), values, entries)
+
+
+def language_code() -> str:
+    """Return the code of the current language for browsers and screen readers."""
+    return LANGUAGE.entries["code"]
 
 
 class _Formatter(string.Formatter):
@@ -105,49 +201,31 @@ class _Formatter(string.Formatter):
 _FORMATTER = _Formatter()
 
 
-def find_file(page: str, language: str) -> Path:
-    """Return the file of a page's texts: in the page's folder, or among those that pages share.
-
-    Raise `FileNotFoundError` with a sentence if there is neither.
-    """
-    folder = PAGES / page
-    own = folder / f"texts.{language}.toml" if folder.is_dir() else PAGES / f"{page}.{language}.toml"
-    found = own if own.is_file() else FOLDER / language / f"{page}.toml"
-    if not found.is_file():
-        raise FileNotFoundError(f"there are no texts for {page}: write rope_viz/pages/{page}/texts.{language}.toml")
-    return found
-
-
-def list_texts(language: str) -> list[str]:
-    """Return the names of all texts: those of pages and those that pages share."""
-    own = [
-        path.relative_to(PAGES).as_posix().removesuffix(f".{language}.toml")
-        for path in PAGES.rglob(f"*.{language}.toml")
-    ]
-    return sorted(
-        [name.removesuffix("/texts") for name in own] + [path.stem for path in (FOLDER / language).glob("*.toml")]
-    )
-
-
 @functools.cache
-def _read_page(page: str, language: str) -> dict[str, str]:
-    return dict(_flatten(tomllib.loads(find_file(page, language).read_text(encoding="utf-8"))))
+def _uses_formats(entry: str) -> bool:
+    return any(spec in FORMATS for _, _, spec, _ in string.Formatter().parse(entry))
 
 
-def _flatten(table: Mapping[str, Any], start: str = "") -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
-    for key, value in table.items():
-        found += _flatten(value, f"{start}{key}.") if isinstance(value, dict) else [(start + key, value)]
-    return found
+TEXTS, LANGUAGE = Texts("lists"), Texts("language")
 
 
-TEXTS = Texts("lists")
+def join_items(items: Sequence[str]) -> str:
+    """Return "a, b, c" as the language lists names."""
+    return TEXTS.entries["comma"].join(items)
 
 
-def join_list(items: Sequence[str]) -> Sentence:
-    """Return "a, b and c" with the values and entries of all items; empty for no items."""
+def join_clauses(clauses: Sequence[str]) -> str:
+    """Return "a; b; c" as the language separates clauses."""
+    return TEXTS.entries["clauses"].join(clauses)
+
+
+def join_list(items: Sequence[str], end: str = "end", more: str = "more") -> Sentence:
+    """Return "a, b and c", or with the end "or" "a, b or c", with the values and entries of all items.
+
+    With "end" as `more`: "a and b and c". Empty for no items.
+    """
     joined = ""
     for index, item in enumerate(items):
         is_last = index == len(items) - 1
-        joined = TEXTS("end" if is_last else "more", items=joined, item=item) if index else item
+        joined = TEXTS(end if is_last else more, items=joined, item=item) if index else item
     return joined if isinstance(joined, Sentence) else Sentence(joined)

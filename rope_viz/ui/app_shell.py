@@ -25,11 +25,12 @@ from rope_viz.picture import config_keys, read_address
 from rope_viz.picture.choices import Number
 from rope_viz.picture.outputs import Clocks
 from rope_viz.picture.page import Picture
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, use_language
 from rope_viz.ui import controls, state, upload, widgets
 from rope_viz.ui.components import navigation, picture
 from rope_viz.ui.components.component import component
 from rope_viz.ui.components.picture import place
+from rope_viz.ui.language import read_language
 from rope_viz.ui.notes import warn
 from rope_viz.ui.rejected_config import rejected_config, show_card
 from rope_viz.ui.session import session
@@ -97,6 +98,11 @@ TEXTS = Texts("app")
 
 def run(folder: Path) -> None:
     """Run the whole app once: the pages in `folder`, the first of them at the root address."""
+    with use_language(read_language()):
+        _run(folder)
+
+
+def _run(folder: Path) -> None:
     menu = state.menu(folder)
     name = st.navigation(list(menu.values()), position="hidden").url_path or ORDER[0]
     icon = read_text(ASSETS / "icon.svg")
@@ -114,7 +120,7 @@ def run(folder: Path) -> None:
     state.invalidate()
     shown = {group: registry.page(group).pictures.values() for group in groups_of(name)}
     rooms = "".join(picture.rooms(pictures, state.picture_request(group)) for group, pictures in shown.items())
-    hint = f":root {{ --rv-drop: {json.dumps(controls.TEXTS('config.drop_hint'))} }}"
+    hint = f":root {{ --rv-drop: {json.dumps(controls.TEXTS('config.drop_hint'), ensure_ascii=False)} }}"
     st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
     door = door_of(name)
     chip = controls.describe_choice(name)
@@ -155,7 +161,7 @@ def run_page(path: Path) -> None:
         st.rerun()
     state.invalidate()
     controls.address_messages()
-    with picture.places():
+    with use_language(read_language()), picture.places():
         exec(compile_page(path), {"__name__": "__main__", "__file__": str(path)})
 
 

@@ -13,7 +13,8 @@ from rope_viz.advice.lint import Finding, check, repair, summary
 from rope_viz.advice.plan.runtime_matrix import RuntimeCase
 from rope_viz.figures.words import footnote, plain
 from rope_viz.models import spec_url
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, cache_by_language
+from rope_viz.texts.sentences import end_sentence
 from rope_viz.ui import state
 from rope_viz.ui.own_config import is_from_link
 
@@ -39,7 +40,7 @@ def summed_up(config: Mapping[str, Any]) -> str:
 
 
 # Cached: a page runs with every click, and the check takes half of the time.
-@functools.lru_cache(64)
+@cache_by_language(64)
 def _check(text: str) -> tuple[Finding, ...]:
     return tuple(check(json.loads(text)))
 
@@ -84,4 +85,4 @@ def _finding(one: Finding) -> str:
     # A sentence that begins with a key keeps the key's lower case.
     message = one.message if "_" in first else one.message[:1].upper() + one.message[1:]
     severity = TEXTS(f"findings.{one.severity}")
-    return f"**{severity}**{place}: {plain(message)}{'' if message.endswith('.') else '.'}{size}{footnote(one.source)}"
+    return f"**{severity}**{place}: {plain(end_sentence(message))}{size}{footnote(one.source)}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import difflib
-import functools
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -14,7 +13,7 @@ import streamlit as st
 
 from rope_viz.embedding.scaling import LABELS, parse_factors
 from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, knobs, lists, short_repr, switches
-from rope_viz.figures.words import plain
+from rope_viz.figures.words import name_length, plain
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.pages import registry
@@ -23,7 +22,7 @@ from rope_viz.picture import config_link
 from rope_viz.picture.choices import Number, StoredChoice, TextLine
 from rope_viz.picture.picture_request import Choice
 from rope_viz.picture.used_controls import LAYER, METHOD, PAIRING, find_used_controls
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, cache_by_language, translate
 from rope_viz.ui import query_params, state, upload
 from rope_viz.ui.components.knob import knobs as knob_column
 from rope_viz.ui.notes import warn
@@ -85,7 +84,7 @@ def describe_scaling() -> str:
 def messages() -> None:
     """Show one warning for each part of the input that could not be used."""
     for problem in state.current_choice().problems:
-        warn(problem)
+        warn(translate(problem))
 
 
 def address_messages() -> None:
@@ -116,7 +115,7 @@ def model_menu() -> None:
     _select("Model", TEXTS("model.label"), names, subject.model, _take_model, TEXTS("model.help"))
 
 
-@functools.cache
+@cache_by_language()
 def _catalog_names() -> dict[str, str]:
     return {
         key: model.name if model.verified else TEXTS("model.unverified", name=model.name)
@@ -168,7 +167,7 @@ def _method(used: Collection[str]) -> None:
     factor = getattr(scaling, "factor", None)
     if factor is not None and scaling.shares_factor and wanted > 1 and abs(factor / wanted - 1) > 1e-9:
         key = "method.released" if spec == subject.start else "method.factor"
-        st.caption(TEXTS(key, wanted=wanted, length_name=spec.length_name, factor=factor))
+        st.caption(TEXTS(key, wanted=wanted, length_name=name_length(spec), factor=factor))
 
 
 def mobile_knobs(names: Sequence[str]) -> None:

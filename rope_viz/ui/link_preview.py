@@ -12,7 +12,7 @@ from rope_viz.picture import config_link, read_address, write_address
 from rope_viz.picture.page import Picture
 from rope_viz.picture.public_address import read_public_address
 from rope_viz.reports.preview import NAME, format_tags
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, current_language
 from rope_viz.ui.components.scripts import PREFIX
 
 APP = Texts("app")
@@ -35,7 +35,10 @@ def tags(page: str, query: str, picture: Picture | None) -> str:
         asked = urlencode({**_query_of(picture, given), KEY: "1"})
         image = f"{public}{PREFIX}/picture/{picture.address}.png?{asked}"
     title = NAME if page == "home" else str(APP("page_title", page=title))
-    return format_tags(title, str(hands.TEXTS("headline")), url=f"{public}/{path}", image=image, public=public)
+    url = f"{public}/{path}"
+    if in_language := urlencode(write_address.write_language(current_language())):
+        url += f"{'&' if '?' in path else '?'}{in_language}"
+    return format_tags(title, str(hands.TEXTS("headline")), url=url, image=image, public=public)
 
 
 def _scene_of(query: Mapping[str, str]) -> int:
@@ -59,7 +62,8 @@ def _query_of(picture: Picture, query: Mapping[str, str]) -> dict[str, str]:
     known = {*read_address.MODEL_KEYS, *read_address.STORED_KEYS, "pin", *(choice.key for choice in page.choices)}
     query = {key: value for key, value in query.items() if key in known}
     if read_address.needs_reading(page, query):
-        return query  # the address of the picture is read behind the border
+        # The address of the picture is read behind the border.
+        return query | write_address.write_language(current_language())
     try:
         return write_address.link_query(read_address.read_request(page, query), picture)
     except (KeyError, ValueError):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rope_viz.reports import render_process
 from rope_viz.reports.render_process import FileJob, Reading, RenderResult
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, use_language
 
 TEXTS = Texts("app")
 PLACES = 2
@@ -52,6 +52,10 @@ class Process:
 
     def ask(self, job: FileJob | Reading) -> RenderResult:
         """Send a job and return its result. Raise `NoProcessError` with a sentence if the process ends early."""
+        with use_language(job.language):
+            return self._ask(job)
+
+    def _ask(self, job: FileJob | Reading) -> RenderResult:
         assert self.running.stdin is not None
         assert self.running.stdout is not None
         try:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from rope_viz.kernels.measurement_process import TEXTS, BusyError, Run
 from rope_viz.models.identity.local_models import MODELS
-from rope_viz.real_models.measure_text import TEXTS as MODEL_TEXTS
+from rope_viz.real_models import TEXTS as MODEL_TEXTS
 from rope_viz.ui import query_params, state
 from rope_viz.ui.notes import warn
 from rope_viz.ui.session import session

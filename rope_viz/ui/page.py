@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import html
 import itertools
 import re
@@ -178,7 +177,7 @@ def show(picture: Picture) -> None:
 
 def legend(sentence: str) -> None:
     """Show one line that explains the marks of a picture."""
-    marked = glossary.linked_html(html.escape(sentence), terms=glossary.WORDS)
+    marked = glossary.linked_html(html.escape(sentence), terms=glossary.SLUG)
     st.html(f'<p class="rv-legend">{marked}</p>')
 
 
@@ -190,7 +189,7 @@ def next_page_link(name: str, label: str) -> None:
 def words() -> None:
     """Show the whole glossary, at the end of a page."""
     with st.expander(TEXTS("glossary"), key="words"):
-        st.markdown("\n".join(f"- **{term}**: {sentence}" for term, sentence in glossary.WORDS.items()))
+        st.markdown("\n".join(f"- **{term}**: {sentence}" for term, sentence in glossary.meanings().items()))
 
 
 def mobile_knobs(*names: str) -> None:
@@ -203,15 +202,9 @@ def mobile_sliders(*choices: Number) -> None:
     widgets.sliders(choices, _now(choices[0]), under=True)
 
 
-@functools.cache
-def text(name: str) -> str:
-    """Return the explanation of a page: Markdown with formulas."""
-    return Texts(name).entries["explain.text"]
-
-
 def explain(name: str) -> None:
     """Show the explanation below the figures; its code blocks wrap and can be copied."""
-    parts = re.split(r"```(\w+)\n(.*?)```", text(name), flags=re.DOTALL)
+    parts = re.split(r"```(\w+)\n(.*?)```", Texts(name).entries["explain.text"], flags=re.DOTALL)
     # Between two code blocks: a text, the language of the next block, and the block.
     for words, language, source in itertools.zip_longest(parts[::3], parts[1::3], parts[2::3]):
         if words.strip():

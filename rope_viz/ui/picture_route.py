@@ -30,7 +30,6 @@ from rope_viz.reports.preview import preview_style
 from rope_viz.reports.render_process import FileJob
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.texts import Texts
-from rope_viz.texts.texts import LANGUAGE
 from rope_viz.ui.border import BORDER
 from rope_viz.ui.link_preview import KEY
 from rope_viz.ui.long_jobs import NoProcessError
@@ -331,7 +330,7 @@ def respond(status: int, sentence: str, headers: dict[str, str] | None = None) -
 def version() -> str:
     """Return one tag for all code that affects pictures: equal on every server with the same code."""
     root = Path(__file__).parents[1]
-    digest = hashlib.sha256(f"{__version__} {numpy.__version__} {plotly.__version__} {LANGUAGE}".encode())
+    digest = hashlib.sha256(f"{__version__} {numpy.__version__} {plotly.__version__}".encode())
     for path in sorted([*root.rglob("*.py"), *root.rglob("*.json"), *root.rglob("*.toml")]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:12]

@@ -32,10 +32,12 @@ from rope_viz.picture import read_address
 from rope_viz.picture.blob_store import UnknownError
 from rope_viz.picture.outputs import Clocks
 from rope_viz.reports.story_page import home_page, story_page
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, use_language
+from rope_viz.texts.languages import list_languages
 from rope_viz.ui import app_shell, picture_route
 from rope_viz.ui.border import BORDER
-from rope_viz.ui.components.scripts import NAMES, PREFIX, packed
+from rope_viz.ui.components.scripts import NAMES, PREFIX, language_of, packed
+from rope_viz.ui.language import Languages
 from rope_viz.ui.request_bodies import IDLE_SECONDS, RequestBodies, ResponseParts
 from rope_viz.ui.session_limits import LARGEST_MESSAGE, OpenPages, install
 from rope_viz.ui.static_middleware import Packing
@@ -69,10 +71,11 @@ HEADERS = {
 
 def script(request: Request) -> Response:
     """Answer with a script by name, compressed if the browser accepts that; 404 for an unknown name."""
-    name = request.path_params["name"]
-    if name not in NAMES:
+    name, language = request.path_params["name"], language_of(request.path_params["version"])
+    if name not in NAMES or language not in list_languages():
         return Response("Not found", status_code=404)
-    content, compressed, tag = packed(name)
+    with use_language(language):
+        content, compressed, tag = packed(name)
     headers = {"cache-control": "public, max-age=31536000, immutable", "etag": f'"{tag}"', "vary": "accept-encoding"}
     if picture_route.known(request, tag):
         return Response(status_code=304, headers=headers)
@@ -267,6 +270,7 @@ def routes(base: str | None = None) -> list[Route]:
 def middleware() -> list[Middleware]:
     """Return the app's own middleware for `st.App`."""
     return [
+        Middleware(Languages),
         Middleware(ResponseParts),
         Middleware(Guard),
         Middleware(OpenPages),

@@ -81,6 +81,9 @@ class Session:
     """The folder of the pages."""
     page: str = ""
     """The open page."""
+    language: str = ""
+    """The language of the open page, and the one that the browser prefers; "" before the first run."""
+    preferred_language: str = ""
     next_page: tuple[str, dict[str, str]] | None = None
     """The page that a link opens, with its query."""
     needs_whole_run: bool = False

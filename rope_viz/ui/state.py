@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import threading
 from collections.abc import Collection, Mapping
@@ -25,8 +24,9 @@ from rope_viz.picture import blob_store, config_link, configs, own_file, read_ad
 from rope_viz.picture.choices import StoredChoice, StoredValue
 from rope_viz.picture.outside import read_outside
 from rope_viz.picture.picture_request import PictureRequest
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, cache_by_language
 from rope_viz.ui import own_config, query_params
+from rope_viz.ui.language import write_language
 from rope_viz.ui.own_config import own
 from rope_viz.ui.rejected_config import dismiss
 from rope_viz.ui.session import Chosen, Stored, session
@@ -371,9 +371,9 @@ def frame_too() -> None:
     session().needs_whole_run = True
 
 
-@functools.cache
+@cache_by_language()
 def menu(folder: Path) -> dict[str, st.Page]:
-    """Return the pages by name in menu order, made once per process because each makes several disk accesses."""
+    """Return the pages by name in menu order, made once for each language: each makes several disk accesses."""
     if missing := [name for name in ORDER if not (folder / f"{name}.py").is_file()]:
         raise ValueError(f"page {missing[0]} has no layout: write pages/{missing[0]}.py")
     return {
@@ -453,7 +453,7 @@ def address() -> dict[str, str]:
     ours = write_address.write_model(request.subject)
     ours |= {key: str(getattr(request.spec, name)) for key, name in LENGTHS.items() if name in request.typed}
     ours |= {f"variant{number}": write_variant(each) for number, each in request.variants.items()}
-    return ours | ({"pin": str(request.pin)} if request.pin is not None else {})
+    return ours | write_language() | ({"pin": str(request.pin)} if request.pin is not None else {})
 
 
 def as_mapping(value: Any) -> Mapping[str, Any]:

@@ -28,9 +28,13 @@ from rope_viz.pages import registry
 from rope_viz.pages.registry import doors, moved, pictures_on, title_of, titles
 from rope_viz.picture import read_address, write_address
 from rope_viz.picture.page import Picture
-from rope_viz.texts import Texts
+from rope_viz.picture.read_address import LANGUAGE_KEY
+from rope_viz.texts import Texts, cache_by_language, current_language, use_language
+from rope_viz.texts.languages import list_languages
+from rope_viz.texts.texts import language_code
 from rope_viz.ui import link_preview, state
 from rope_viz.ui.components.scripts import PREFIX, list_needed, version
+from rope_viz.ui.language import find_language, find_preferred
 from rope_viz.ui.picture_route import takes_gzip
 
 COLOURS = ("primaryColor", "backgroundColor", "secondaryBackgroundColor", "textColor")
@@ -40,7 +44,7 @@ MARK, THEME = web.read_inline("mark.svg"), web.read_inline("theme.svg")
 
 # The header is part of the first page that the server sends, so it is there before Streamlit's scripts; `header.js`
 # sets its links.
-@functools.cache
+@cache_by_language()
 def prerendered_header() -> str:
     """Return the header and the tabs of every door; `header.js` shows those of the open one."""
     links = "".join(
@@ -57,14 +61,30 @@ def prerendered_header() -> str:
         f'<nav aria-label="{TEXTS("header.doors")}">{links}</nav>'
         f'<nav id="rv-tabs" aria-label="{TEXTS("header.pages")}" hidden>{tabs}</nav>'
         f'<div class="rv-actions"><button type="button" id="rv-chip" title="{TEXTS("header.model")}"><b></b>'
-        f'<span></span></button><span id="rv-share"></span>'
+        f'<span></span></button><span id="rv-share"></span>{language_links()}'
         f'<button type="button" id="rv-theme" aria-label="{TEXTS("header.theme")}" '
         f'title="{TEXTS("header.theme")}">{THEME}</button></div></header>'
         f"<style>{(HERE / 'header.css').read_text(encoding='utf-8')}</style>"
     )
 
 
-@functools.cache
+def language_links() -> str:
+    """Return a link to the page in each language, "" if there is one language; `header.js` sets their addresses."""
+    links = ""
+    for each in list_languages():
+        with use_language(each):
+            name, label, code = (LANGUAGE(key) for key in ("name", "label", "code"))
+        current = ' aria-current="true"' if each == current_language() else ""
+        links += f'<a href="?{LANGUAGE_KEY}={each}" data-language="{each}" lang="{code}" hreflang="{code}"{current} '
+        links += f'aria-label="{label}">{name}</a>'
+    return (
+        f'<nav class="rv-languages" aria-label="{TEXTS("header.language")}">{links}</nav>'
+        if len(list_languages()) > 1
+        else ""
+    )
+
+
+@cache_by_language()
 def header_script() -> str:
     """Return the script that sets the header's links and changes the theme."""
     themes = {
@@ -78,7 +98,7 @@ def header_script() -> str:
     return text.replace("DOORS[", f"({json.dumps(named)})[", 1).replace("THEMES", json.dumps(themes), 1)
 
 
-TEXTS = Texts("app")
+TEXTS, LANGUAGE = Texts("app"), Texts("language")
 COMPRESSIBLE = ("text/", "application/javascript", "application/json", "image/svg+xml")
 ELSEWHERE = ("/rope-viz/", "/_stcore/", "/media/")
 MOST = 16 << 20
@@ -111,7 +131,7 @@ class Packing:
         if target := moved().get(page_of(scope["path"])):
             # Relative to the page, because a proxy may put the app below a path.
             page, tab = target
-            query = "&".join(filter(None, (scope["query_string"].decode("ascii", "replace"), tab)))
+            query = "&".join(filter(None, (query_of(scope), tab)))
             answer = RedirectResponse(f"{page}?{query}" if query else page, 307)
             return await answer(scope, receive, send)
         asked = Headers(scope=scope)
@@ -120,7 +140,9 @@ class Packing:
             # Streamlit would compress pages below the root itself, so nothing could be inserted; it also compresses
             # for clients that list gzip only to refuse it.
             scope = {**scope, "headers": [each for each in scope["headers"] if each[0] != b"accept-encoding"]}
-        return await self.app(scope, receive, BufferedResponse(self, scope, takes, send))
+        # A first page without a language is in the one that the browser prefers.
+        language = find_language(dict(parse_qsl(query_of(scope))), find_preferred(asked.get("accept-language", "")))
+        return await self.app(scope, receive, BufferedResponse(self, scope, takes, language, send))
 
     async def packed(self, path: str, tag: str, content: bytes) -> bytes:
         found = self._cache.get((path, tag)) if tag else None
@@ -137,9 +159,9 @@ class Packing:
 class BufferedResponse:
     """One response, buffered in full if it is to be compressed or changed."""
 
-    def __init__(self, packing: Packing, scope: Scope, takes: bool, send: Send) -> None:
-        self.packing, self.path, self.takes, self.send = packing, scope["path"], takes, send
-        self.query = scope["query_string"].decode("ascii", "replace")
+    def __init__(self, packing: Packing, scope: Scope, takes: bool, language: str, send: Send) -> None:
+        self.packing, self.path, self.takes, self.language, self.send = packing, scope["path"], takes, language, send
+        self.query = query_of(scope)
         self.start: Message | None = None
         self.change: Callable[[bytes], bytes] | None = None
         self.parts: list[bytes] = []
@@ -164,7 +186,8 @@ class BufferedResponse:
             # After a deep link Streamlit's client first requests this at a wrong address, without JSON.
             self.change = without_error_dialogs if kind.startswith("application/json") else None
         elif kind.startswith("text/html") and "/rope-viz/" not in self.path and not is_scene(self.path):
-            missing = not_found_page(self.path)
+            with use_language(self.language):
+                missing = not_found_page(self.path)
             self.change = missing or self._completed
             if missing:
                 message["status"] = 404
@@ -172,8 +195,9 @@ class BufferedResponse:
 
     def _completed(self, page: bytes) -> bytes:
         name = page_of(self.path) or "home"
-        tags = link_preview.tags(name, self.query, first_pictures().get(name)) + early_request(name, self.query)
-        return complete_first_page(page).replace(b"</head>", f"{tags}</head>".encode(), 1)
+        with use_language(self.language):
+            tags = link_preview.tags(name, self.query, first_pictures().get(name)) + early_request(name, self.query)
+            return complete_first_page(page).replace(b"</head>", f"{tags}</head>".encode(), 1)
 
     async def _finish(self, start: Message, content: bytes) -> None:
         headers = MutableHeaders(raw=start["headers"])
@@ -194,6 +218,11 @@ class BufferedResponse:
 def without_error_dialogs(settings: bytes) -> bytes:
     """Disable Streamlit's own error dialogs in its settings; the app reports a lost server itself."""
     return json.dumps({**json.loads(settings), "blockErrorDialogs": True}).encode()
+
+
+def query_of(scope: Scope) -> str:
+    """Return the query of a request."""
+    return str(scope["query_string"].decode("ascii", "replace"))
 
 
 def page_of(path: str) -> str:
@@ -221,10 +250,11 @@ def not_found_page(path: str) -> Callable[[bytes], bytes] | None:
 
 def message_page(title: str, text: str, links: str = "") -> str:
     """Return a small page with a sentence, which needs no session."""
-    return NOWHERE.replace("LINKS", links).replace("TITLE", title).replace("TEXT", text)
+    page = NOWHERE.replace('lang="en"', f'lang="{language_code()}"')
+    return page.replace("LINKS", links).replace("TITLE", title).replace("TEXT", text)
 
 
-@functools.lru_cache(maxsize=4)
+@cache_by_language(4)
 def complete_first_page(page: bytes) -> bytes:
     """Add the loading message to Streamlit's first page, and drop its early font preloads."""
     text = re.sub(r"<link\s+rel=\"preload\"[^>]*as=\"font\"[^>]*>", "", page.decode("utf-8"))
@@ -234,11 +264,12 @@ def complete_first_page(page: bytes) -> bytes:
     return (
         text.replace(root, prerendered_header() + root + loading())
         .replace("<title>Streamlit</title>", "<title>RoPE Viz</title>")
+        .replace('<html lang="en">', f'<html lang="{language_code()}">', 1)
         .encode()
     )
 
 
-@functools.cache
+@cache_by_language()
 def loading() -> str:
     """Return the loading message with its scripts and each page's first picture, by the page's path."""
     named = {"" if name == "home" else name: first_picture(picture) for name, picture in first_pictures().items()}
@@ -265,7 +296,7 @@ def first_pictures() -> dict[str, Picture]:
     return {name: pictures_on(name)[0] for name in titles() if pictures_on(name)}
 
 
-@functools.lru_cache(maxsize=64)
+@cache_by_language(64)
 def early_request(name: str, query: str) -> str:
     """Return a script that requests the page's first picture at once; `picture.js` would do so only after the run.
 
@@ -278,6 +309,7 @@ def early_request(name: str, query: str) -> str:
     own = {
         key: text for key, text in given.items() if key in read_address.CHOICE_KEYS or key.startswith(f"{page.name}.")
     }
+    own.pop(LANGUAGE_KEY, None)  # the current one, and an unknown one is English
     if len(query) > write_address.LONGEST or state.PRESENTED in given or read_address.needs_reading(page, own):
         return ""
     try:

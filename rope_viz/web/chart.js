@@ -17,7 +17,7 @@ function loadPlotly() {
     const src = new URL("plotly.min.js", import.meta.url).href, preloaded = document.querySelector(`script[src="${src}"]`); // web/inline/preload.js
     const script = preloaded ?? Object.assign(document.createElement("script"), { src });
     script.addEventListener("load", () => resolve(window.Plotly));
-    script.addEventListener("error", () => (script.remove(), (plotly = null), reject(new Error("plotly.js did not load"))));
+    script.addEventListener("error", () => (script.remove(), (plotly = null), reject(new Error(text("picture.no_plotly")))));
     if (!preloaded) document.head.append(script);
   })));
 }

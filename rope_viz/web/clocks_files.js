@@ -29,7 +29,7 @@ async function savePage(s) {
   const source = scripts.join("").replace(/^import .*$/gm, "");
   const names = ["background-color", "text-color", "border-color", "primary-color"].map((name) => `--st-${name}:${style.getPropertyValue(`--st-${name}`)}`).join(";");
   const data = JSON.stringify({ ...s.data, start: { m: s.m, n: s.n }, alone: true }).replaceAll("<", "\\u003c");
-  save(new Blob([`<!DOCTYPE html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>RoPE Viz</title>
+  save(new Blob([`<!DOCTYPE html><html lang="${document.documentElement.lang}"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>RoPE Viz</title>
 <body style="${names};--st-font:sans-serif;margin:16px;background:var(--st-background-color)"><div class="rv-clocks"></div>
 <script type="module">${source}
 show({ root: document.querySelector(".rv-clocks"), memory: {} }, ${data});</script>`], { type: "text/html" }), `${s.data.file}.html`);

@@ -63,8 +63,8 @@ export default function showGrid(place, message) {
     state.key = key;
     // One string: 150 cells made one by one take twice the time.
     const makeCell = (label, row) => (name, column) => {
-      const content = columns[name][row], at = row * names.length + column, verdict = states[at];
-      const letter = letters[at] ?? verdict[0].toUpperCase(), more = content.slice(verdict.length).replace(letters.length ? / \(.*\)$/ : "", "").trim();
+      const content = columns[name][row], at = row * names.length + column, verdict = states[at], word = text(`verdicts.${verdict.replace(" ", "_")}`);
+      const letter = letters[at] ?? word[0].toUpperCase(), more = content.slice(word.length).replace(letters.length ? / \(.*\)$/ : "", "").trim();
       return `<td role="gridcell" tabindex="-1" class="rv-${verdict.replace(" ", "-")}" aria-label="${escapeHtml(`${label}, ${name}: ${content}`)}">${SIGNS[verdict]} ${letter}${more && ` <span>${escapeHtml(more)}</span>`}</td>`;
     };
     const makeRow = (label, row) => {

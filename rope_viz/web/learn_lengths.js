@@ -69,7 +69,7 @@ const beyond = {
       + drawLine(at, low + 18, at, h - 26, "var(--text)", 1.5) + drawLine(x(trained), low + 18, x(trained), h - 26, "var(--text)", 1.5) + drawText(x(trained), low + 12, texts.trained.replace("{trained}", n.trained), narrow ? 13 : 14, "var(--text)", { ...middle, ...bold })
       + (narrow ? "" : drawText(26, low + 12, texts.loss, 14, "var(--plain)"))
       + (answered ? drawCurve(loss.none, "var(--plain)") + drawCurve(loss.yarn, "var(--query)", { "stroke-dasharray": "7 4" })
-      + drawText(x(12.4 * bin), y(6.2), texts.none, 15, "var(--plain)", { ...end, ...bold }) + drawText(at > w / 2 ? 30 : w - 28, y(2.85) + 4, texts.yarn, 15, "var(--query)", { ...bold, ...(at > w / 2 ? {} : end) })
+      + drawText(x(12.4 * bin), y(narrow ? 5.2 : 6.2), texts.none, 15, "var(--plain)", { ...end, ...bold }) + drawText(at > w / 2 ? 30 : w - 28, y(2.85) + 4, texts.yarn, 15, "var(--query)", { ...bold, ...(at > w / 2 ? {} : end) })
       + drawDot(loss.none[n.which], "var(--plain)", n.plain, false) + drawDot(loss.yarn[n.which], "var(--query)", n.repaired, true) : drawText(x(12 * bin), y(4.5), "?", 40, "var(--plain)", { ...middle, ...bold }))
       + [0, 4, 8, 12, 16].map((k) => drawText(x(Math.min(k * 1024, 2 * trained - 1)), h - 6, k ? `${k}k` : "0", 14, "var(--plain)", middle)).join("");
   },
@@ -85,10 +85,10 @@ const repairs = {
   ],
   onChoice: (v, name, value) => name === "method" && value !== "none" && !v.tried.includes(value) && (v.tried += ` ${value}`),
   compute({ method, factor }, { curves, attention, turns: all, trained, rates }) {
-    const { bands, ratio } = curves[factor][method], at = trained * factor - 1, fresh = rates.map((rate, i) => isNew(at, rate, trained, ratio[i])), countBand = (kind) => bands.filter((band) => band === kind).length, { gain, lambda, plain, longer, scaled } = attention[factor];
+    const { bands, ratio } = curves[factor][method], at = trained * factor - 1, unfinished = rates.filter((rate) => computeShareSeen(rate, trained) < 1).length, fresh = rates.map((rate, i) => isNew(at, rate, trained, ratio[i])), unseen = fresh.filter(Boolean).length, countBand = (kind) => bands.filter((band) => band === kind).length, { gain, lambda, plain, longer, scaled } = attention[factor];
     const formatShare = (value) => `${(100 * value).toFixed(1)} %`;
     return {
-      factor, kept: countBand(0), blended: countBand(1), divided: countBand(2), see: method, gain: gain.toFixed(3), lambda: lambda.toFixed(3), target: formatWhole(trained * factor), trained: formatWhole(trained), at: formatWhole(at), fresh, unseen: fresh.filter(Boolean).length, all: rates.length,
+      factor, kept: countBand(0), blended: countBand(1), divided: countBand(2), see: method === "none" && unseen < unfinished ? "none_round" : method, round: unfinished - unseen, unfinished, gain: gain.toFixed(3), lambda: lambda.toFixed(3), target: formatWhole(trained * factor), trained: formatWhole(trained), at: formatWhole(at), fresh, unseen, all: rates.length,
       short: formatShare(plain), long: formatShare(longer), sharp: formatShare(scaled), slow: formatTurns(all.at(-1)), first: formatTurns(all[0]),
     };
   },

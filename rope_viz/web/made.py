@@ -7,7 +7,7 @@ from typing import Any
 
 from rope_viz.texts import Texts
 
-BROWSER_GROUPS = ("picture", "share", "knob", "banner", "present", "widget")
+BROWSER_GROUPS = ("picture", "share", "knob", "banner", "present", "verdicts", "widget")
 FILL_IN = b"export const text = (key, values = {}) => TEXTS[key].replace(/\\{(\\w+)\\}/g, (_, name) => values[name]);\n"
 
 

@@ -42,7 +42,7 @@ function completeLink(anchor) {
   }
 }
 
-const completeLinks = () => document.querySelectorAll("#rv-header a[href], main a[href], [data-testid=stSidebar] a[href]").forEach(completeLink);
+const completeLinks = () => document.querySelectorAll("#rv-header a[href]:not([data-language]), main a[href], [data-testid=stSidebar] a[href]").forEach(completeLink);
 
 // Capture the click before the page's own handlers.
 document.addEventListener("click", (event) => {

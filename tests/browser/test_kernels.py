@@ -83,10 +83,13 @@ def test_measurement_survives_navigation_and_can_be_stopped(visit, free_measurem
 @pytest.mark.parametrize("width", [1440, 390])
 def test_measurement_of_a_card_is_shown_without_a_gpu(visit, width):
     view = visit(width=width).open("/kernels")
-    expect(view.page.get_by_role("heading", name="NVIDIA H200, measured 2026-11-26")).to_be_visible()
+    expect(view.page.get_by_role("heading", name="NVIDIA H200, measured 2026-11-27")).to_be_visible()
     place = view.scroll_to("kernels/cards")
-    expect(place.get_by_text("32 + 8 heads of 128: 97%")).to_be_visible()
-    expect(place.get_by_text("● rope_viz, error 1.65·10⁻³")).to_be_visible()
-    expect(view.page.get_by_text("Not measured: other cards")).to_be_visible()
+    expect(place.get_by_text("32 + 8 heads of 128: 98%")).to_be_visible()
+    expect(place.get_by_text("● rope_viz, error 1.64·10⁻³")).to_be_visible()
+    expect(view.page.get_by_text("Not measured: flash-attention")).to_be_visible()
+    view.page.get_by_text("NVIDIA H200, 2026-11-26", exact=True).click()
+    expect(view.page.get_by_role("heading", name="NVIDIA H200, measured 2026-11-26")).to_be_visible()
+    expect(place.get_by_text("★ flash-attention")).to_be_visible()
     assert view.page.evaluate("document.documentElement.scrollWidth") <= width
     assert view.errors == []

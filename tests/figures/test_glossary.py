@@ -7,7 +7,7 @@ import pytest
 import rope_viz
 from rope_viz.figures import glossary
 from rope_viz.texts import Texts
-from rope_viz.texts.texts import list_texts
+from rope_viz.texts.languages import list_texts
 
 ROOT = Path(rope_viz.__file__).parent
 EXPLANATIONS = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "ui" / "texts").glob("*.md")} | {
@@ -33,15 +33,15 @@ def test_the_longest_term_wins():
 def test_linking_changes_nothing_but_links(page):
     text = EXPLANATIONS[page]
     bare = glossary.linked(text)
-    for term, slug in glossary.SLUG.items():
+    for term, slug in zip(glossary.meanings(), glossary.SLUG.values(), strict=True):
         for form in (term, f"{term}s"):
             bare = bare.replace(f"[{form}](#{slug})", form)
     assert bare == text
 
 
 def test_every_term_has_one_short_meaning():
-    for term, meaning in glossary.WORDS.items():
+    for term, meaning in glossary.meanings().items():
         assert meaning.endswith("."), term
         assert len(meaning) < 140, term
-    assert len(set(glossary.SLUG.values())) == len(glossary.WORDS)
-    assert set(glossary.LINKED) <= set(glossary.WORDS)
+    assert len(set(glossary.SLUG.values())) == len(glossary.meanings())
+    assert set(glossary.LINKED) <= set(glossary.SLUG)

@@ -15,7 +15,7 @@ from rope_viz.pages.learn import figures as learn
 from rope_viz.picture import read_address
 from rope_viz.reports.story_page import story_page
 from rope_viz.studies.real_model import load_results, read_measurements
-from rope_viz.texts.texts import find_file
+from rope_viz.texts.languages import find_file
 
 STORY = learn.message()
 NUMBERS = [scene["numbers"] for scene in STORY["scenes"]]

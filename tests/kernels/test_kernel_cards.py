@@ -34,12 +34,20 @@ def test_shipped_cards_are_as_they_would_be_written(tmp_path):
 
 
 def test_shipped_h200_has_the_cases_and_the_commit_of_its_table():
-    card = read_cards()["nvidia_h200"]
-    assert (card.device, card.measured, len(card.cases)) == ("NVIDIA H200", "2026-11-26", 13)
-    shares = {(case.case, case.direction, case.pairing): case.ways for case in card.cases}
-    headline = shares["32 + 8 heads of 128", "forward", "half"]
-    assert round(headline["rope_viz, out="].share_of_copy, 2) == 0.97
-    for case in card.cases:
-        for way, time in case.ways.items():
-            assert time.share_of_copy == pytest.approx(case.ways["copy"].us / time.us, abs=0.01)
-            assert "table" not in way or not way.startswith("rope_viz") or "commit 7d2dfc20" in way
+    cards = read_cards()
+    assert {card.device for card in cards.values()} == {"NVIDIA H200"}
+    shown = {name: (card.measured, card.commit, len(card.cases)) for name, card in cards.items()}
+    assert shown == {
+        "nvidia_h200": ("2026-11-27", "73d2ba41", 13),
+        "nvidia_h200_2026_11_26": ("2026-11-26", "7d2dfc20", 13),
+    }
+    for name, share in (("nvidia_h200", 0.98), ("nvidia_h200_2026_11_26", 0.97)):
+        headline = cards[name].cases[0]
+        assert (headline.case, headline.direction, headline.pairing) == ("32 + 8 heads of 128", "forward", "half")
+        assert round(headline.ways["rope_viz, out="].share_of_copy, 2) == share
+    for card in cards.values():
+        for case in card.cases:
+            for way, time in case.ways.items():
+                assert time.share_of_copy == pytest.approx(case.ways["copy"].us / time.us, abs=0.01)
+                waited = card.commit == "7d2dfc20" and way.startswith("rope_viz, table")
+                assert ("commit 7d2dfc20, waited" in way) == waited

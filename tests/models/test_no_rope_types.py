@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from rope_viz.models import TEXTS
 from rope_viz.models.architecture import all_architectures, find_architecture
 from rope_viz.models.layer_patterns import describe_rotated_shares, describe_rotating_layers, find_rotating_layers
 from rope_viz.models.model_config import ModelConfig, from_config
-from rope_viz.models.no_rope_types import NoRope, reasons, table
+from rope_viz.models.no_rope_types import NoRope, reasons
 from tests.configs import llama
 from tests.offenders import for_each
 
@@ -51,7 +52,7 @@ def test_every_type_without_rope_has_a_reason(kind):
     assert kind not in all_architectures()
     with pytest.raises(NoRope) as caught:
         from_config({**LLAMA, "model_type": kind, "text_config": {}})
-    assert str(caught.value).split(": ")[1] in [entry["why"] for entry in table().values()]
+    assert str(caught.value).split(": ")[1] in TEXTS.group("no_rope.why").values()
 
 
 SWITCHED = [

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from rope_viz.models import TEXTS
 from rope_viz.models.architecture import FOLDER, all_architectures, find_architecture, parse_record
 from rope_viz.models.config_reader import LAYER_SIZES
-from rope_viz.models.layer_patterns import WHERE
 from rope_viz.models.no_rope_types import reasons
 from rope_viz.models.rope_parameters import RULES
 from rope_viz.runtimes.releases import OLDER, RELEASES, RUNTIMES
@@ -45,7 +45,7 @@ def test_record_names_only_known_values(record):
     assert record.since in (*RELEASES["transformers"].releases, "")
     assert record.rope.rule in RULES
     assert record.rope.layer_sizes in ("", *LAYER_SIZES)
-    assert record.layers.rotating in ("", "sliding_if_window", *WHERE)
+    assert record.layers.rotating in ("", "sliding_if_window", *TEXTS.group("rotating.which"))
     assert record.twin == "" or find_architecture(record.twin) is not None
     if record.text is not None:
         assert record.text.path

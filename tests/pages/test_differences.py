@@ -7,7 +7,6 @@ import pytest
 
 from rope_viz.cli.main import main
 from rope_viz.models.catalog import catalog
-from rope_viz.models.user_config import join_words
 from rope_viz.pages import differences
 from rope_viz.pages.differences import figures, words
 from rope_viz.pages.differences.figures import RELEASE_IDS, list_answers
@@ -15,6 +14,7 @@ from rope_viz.picture import export, read_address
 from rope_viz.picture.outputs import Grid
 from rope_viz.reports.draw import figure
 from rope_viz.runtimes.provenance import EXECUTED_ON
+from rope_viz.texts.texts import join_list
 from tests.offenders import for_each
 
 TWENTY = """
@@ -50,7 +50,7 @@ def describe_known(answer):
     others = [
         f"with {each['config']}: {each['verdict']}" for each in answer["asked"] if each["verdict"] != "as intended"
     ]
-    return ", ".join([answer["known"], *([f"asked in {join_words(asked)}"] if asked else []), *others])
+    return ", ".join([answer["known"], *([f"asked in {join_list(asked)}"] if asked else []), *others])
 
 
 @for_each(TWENTY)

@@ -3,21 +3,20 @@
 import pickle
 import re
 import string
-import tomllib
 
 import pytest
 
+from rope_viz.runtimes import RULES
+from rope_viz.runtimes.gguf_converter import FILE_RULES
+from rope_viz.runtimes.texts import TEXTS as RUNTIMES
+from rope_viz.runtimes.trainers import TRAINERS, build_rules
 from rope_viz.texts import Sentence, Texts, join
-from rope_viz.texts.texts import FOLDER, FORMATS, _flatten, find_file, list_texts
+from rope_viz.texts.languages import list_texts, read_file
+from rope_viz.texts.texts import FORMATS
 from tests.offenders import for_each
 
-LANGUAGES = sorted(path.name for path in FOLDER.iterdir() if path.is_dir() and not path.name.startswith("_"))
 PAGES = list_texts("en")
 MOST_WORDS, USUAL_WORDS = 25, 20
-
-
-def read_entries(page, language="en"):
-    return dict(_flatten(tomllib.loads(find_file(page, language).read_text(encoding="utf-8"))))
 
 
 def split_sentences(text):
@@ -39,7 +38,7 @@ def count_words(sentence):
 SENTENCES = [
     (f"{page}.{key}", sentence)
     for page in PAGES
-    for key, text in read_entries(page).items()
+    for key, text in read_file(page, "en").items()
     for sentence in split_sentences(text)
 ]
 
@@ -55,18 +54,12 @@ def test_nine_of_ten_sentences_have_at_most_20_words():
 
 @for_each(PAGES)
 def test_placeholders_have_names_and_known_formats(page):
-    for key, text in read_entries(page).items():
+    for key, text in read_file(page, "en").items():
         if key.startswith("explain."):
             continue
         for _, name, spec, _ in string.Formatter().parse(text):
             assert name is None or name.isidentifier(), (key, name)
             assert not spec or spec in FORMATS or format(1.0 if "f" in spec else 1, spec), (key, spec)
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_every_language_has_the_same_entries(language):
-    for page in PAGES:
-        assert read_entries(page, language).keys() == read_entries(page).keys()
 
 
 def test_joined_sentence_retains_the_numbers_of_its_parts():
@@ -95,3 +88,12 @@ def test_a_missing_value_or_entry_is_an_error():
         Texts("decay")("score.value", distance=1)
     with pytest.raises(KeyError):
         Texts("decay")("no.such.entry")
+
+
+def test_every_rule_of_a_runtime_or_trainer_has_its_text():
+    named = [build_rules(name, release) for name, one in TRAINERS.items() for release in one.releases]
+    rules = [rule for each in (*RULES.values(), FILE_RULES, *named) for rule in each]
+    assert len(rules) > 500
+    assert {rule.entry for rule in rules} <= RUNTIMES.entries.keys()
+    # A rule that only refuses says so with the names of the config.
+    assert all(rule.text for rule in rules if rule.key != "refused")

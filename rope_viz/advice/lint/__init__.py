@@ -22,11 +22,13 @@ from rope_viz.advice.lint import (
     trained_scaling,
 )
 from rope_viz.advice.lint import multi_axis_rules as multi_axis
-from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
+from rope_viz.advice.lint.lint_context import TEXTS, Config, Finding, Severity, View
 from rope_viz.models.formats.json_source import source_file
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.runtimes.compare import Effect
+from rope_viz.texts.sentences import describe_error, end_sentence
+from rope_viz.texts.texts import join_items
 
 __all__ = ["COMMON_NOTES", "RULES", "SEVERITIES", "Effect", "Finding", "Severity", "check", "repair", "summary"]
 
@@ -125,11 +127,15 @@ def check(config: Source, *, without: Sequence[str] = ()) -> list[Finding]:
             return alone
         place = view.place()
     except ValueError as error:
-        return [not_computable("", str(error))]
+        return [not_computable("", describe_error(error))]
     try:
         _ = view.fields
     except NoRope as absence:
-        return [Finding("no-rope", "note", place, f"{absence}.", source="rope_viz.models.no_rope_types")]
+        return [
+            Finding(
+                "no-rope", "note", place, end_sentence(describe_error(absence)), source="rope_viz.models.no_rope_types"
+            )
+        ]
     except ValueError:
         pass  # reported below, unless a rule has more to say
     is_gguf = bool(source_file(view.config))
@@ -156,13 +162,13 @@ def sort_by_severity(found: Sequence[Finding]) -> list[Finding]:
 def summary(found: Sequence[Finding]) -> str:
     """Return how many findings of each severity there are, as "1 error, 2 notes"; empty where there are none."""
     counts = [(severity, sum(finding.severity == severity for finding in found)) for severity in SEVERITIES]
-    return ", ".join(f"{count} {severity}{'s' if count > 1 else ''}" for severity, count in counts if count)
+    return join_items([TEXTS(f"severity.{severity}", count=count) for severity, count in counts if count])
 
 
 def describe_errors(found: Sequence[Finding]) -> str:
     """Return that a config with errors is wrong, and how many it has; empty where it has none."""
     errors = [finding for finding in found if finding.severity == "error"]
-    return f"Wrong config: {summary(errors)}" if errors else ""
+    return TEXTS("wrong", errors=summary(errors)) if errors else ""
 
 
 def repair(config: Source, *, least: Severity = "note") -> Config:

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rope_viz.advice.lint.lint_context import Finding, Severity, View
+from rope_viz.advice.lint.lint_context import TEXTS, Finding, Severity, View
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.catalog import Model, main_layer, model_specs
 from rope_viz.models.config_reader import is_number
 from rope_viz.models.identity.identify_model import VOCABULARY, find_same_sizes, find_similar_models
 from rope_viz.models.identity.shipped_scaling import family_name
 from rope_viz.runtimes.compare import Effect, find_max_ratio
+from rope_viz.texts import join
 
 BASE_KEY = re.compile(r"theta|(^|_)base($|_freq)|freq_base|rope_base")
 """Names of the base in any class."""
@@ -33,10 +34,7 @@ def missing_base(view: View) -> Iterator[Finding]:
         theirs = find_main_spec(model)
         severity: Severity = "error" if has_same_vocabulary(view, model) else "warning"
         name = family_name(model)
-        text = (
-            f"The file has no base, so transformers uses {ours.base:,.10g}. The sizes are those of {name}, "
-            f"whose base is {theirs.base:,.10g}."
-        )
+        text = TEXTS("missing-base.message", ours=ours.base, name=name, theirs=theirs.base)
         site = view.site_for(view.model.main_layer)
         path = site.path if site is not None and "rope_parameters" in site.path else view.model.path
         repaired = view.changed(path, rope_theta=theirs.base)
@@ -59,14 +57,10 @@ def other_base(view: View) -> Iterator[Finding]:
         shipped = max(theirs.target, model.config.get("max_position_embeddings", 0))
         is_larger = ours.base > theirs.base
         goes_along = limit > shipped if is_larger else limit < shipped
-        text = (
-            f"The base is {ours.base:,.10g}. The sizes are those of {family_name(model)}, whose base is "
-            f"{theirs.base:,.10g}. "
+        text = join(
+            TEXTS("other-base.message", ours=ours.base, model=family_name(model), theirs=theirs.base),
+            TEXTS("other-base.further", limit=limit) if goes_along else TEXTS("other-base.write"),
         )
-        if goes_along:
-            text += f"A model that was trained further for {limit:,} tokens may have another one."
-        else:
-            text += "Unless the model was trained with it, write that base."
         severity: Severity = "note" if goes_along else "warning"
         yield Finding("", severity, view.place("rope_theta"), text, compare_bases(ours, theirs))
 

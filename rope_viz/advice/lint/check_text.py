@@ -6,7 +6,7 @@ import inspect
 from dataclasses import dataclass
 
 from rope_viz.advice.lint import RULES, Finding, Severity, check, rule_name, sort_by_severity, source_of
-from rope_viz.advice.lint.lint_context import inside
+from rope_viz.advice.lint.lint_context import TEXTS, inside
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.formats.json_source import Raw, read_raw
 from rope_viz.storage.decode_json import read_own
@@ -43,12 +43,10 @@ def check_text(data: str | bytes) -> tuple[Raw, list[Finding]]:
     found = check(raw.config)
     for place in raw.repeated:
         last = short_repr(inside(raw.config, place))
-        text = f"{short_repr(place[-1])} occurs more than once. The last one counts, {last}, as in transformers."
+        text = TEXTS("repeated-keys.message", key=short_repr(place[-1]), last=last)
         found.append(text_finding("repeated-keys", "warning", ".".join(place), text))
     if raw.marked:
-        text = (
-            "The file starts with a byte order mark: transformers raises JSONDecodeError. Save it as UTF-8 without BOM."
-        )
+        text = TEXTS("byte-order-mark.message")
         found.append(text_finding("byte-order-mark", "error", "", text))
     return raw, sort_by_severity(found)
 

@@ -10,13 +10,15 @@ from typing import Any
 
 from rope_viz.advice.lint.base_rules import has_base
 from rope_viz.advice.lint.key_places import find_misplaced
-from rope_viz.advice.lint.lint_context import KNOWN_KEYS, Finding, View, inside
+from rope_viz.advice.lint.lint_context import KNOWN_KEYS, TEXTS, Finding, View, inside
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import TextPart, find_architecture
 from rope_viz.models.config_reader import is_number
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES
 from rope_viz.models.rope_parameters import LAYER_TYPES
 from rope_viz.runtimes.compare import find_max_ratio
+from rope_viz.texts import join
+from rope_viz.texts.texts import join_items
 
 # Keys that say nothing about a vision tower or an audio tower.
 OUTSIDE = tuple(KNOWN_KEYS["outside"])
@@ -37,7 +39,7 @@ def numbers_as_text(view: View) -> Iterator[Finding]:
         part = inside(view.text, path)
         for key, value in part.items() if isinstance(part, Mapping) else ():
             if key in NUMBER_KEYS and isinstance(value, str) and len(value) < 30 and NUMBER.fullmatch(value):
-                text = f"{key} is the text {short_repr(value)}: it must be a number, without quotes."
+                text = TEXTS("numbers-as-text.message", key=key, value=short_repr(value))
                 repaired = view.changed((*view.model.path, *path), **{key: json.loads(value)})
                 yield Finding("", "error", view.place(*path, key), text, None, repaired)
 
@@ -57,10 +59,7 @@ def two_bases(view: View) -> Iterator[Finding]:
     if spec is None:
         return
     effect = find_max_ratio(spec.inv_freq(), dataclasses.replace(spec, base=float(outer)).inv_freq())
-    text = (
-        f"rope_theta is {outer:g} at the top and {inner:g} in rope_parameters: transformers 5 uses {inner:g}, readers "
-        f"of the old key use {outer:g}. Keep the one that the model was trained with."
-    )
+    text = TEXTS("two-bases.message", outer=outer, inner=inner)
     yield Finding("", "warning", view.place("rope_theta"), text, effect)
 
 
@@ -76,8 +75,8 @@ def two_rope_dicts(view: View) -> Iterator[Finding]:
     differ = [key for key in sorted(ours.keys() | theirs.keys()) if ours.get(key) != theirs.get(key)]
     # A base in only one of them is no contradiction.
     if differ and not (differ == ["rope_theta"] and "rope_theta" not in ours):
-        named = ", ".join(short_repr(key).strip("'") for key in differ[:4])
-        text = f"rope_scaling and rope_parameters differ in {named}: transformers reads only rope_scaling."
+        named = join_items([short_repr(key).strip("'") for key in differ[:4]])
+        text = TEXTS("two-rope-dicts.message", keys=named)
         yield Finding("", "warning", view.place("rope_parameters"), text)
 
 
@@ -107,15 +106,15 @@ def unread_rope_keys(view: View) -> Iterator[Finding]:
         level = inside(view.config, part.path[:depth])
         for key in ROPE_DICTS:
             if isinstance(level, Mapping) and isinstance(level.get(key), Mapping) and level[key]:
-                text = f"{key} is next to {name}, where no runtime reads it: the language model is inside {name}."
+                text = TEXTS("unread-rope-keys.scaling", key=key, name=name)
                 raises = wrapper_raises(level, level[key]) and part.unlisted is None
-                text += " For this type transformers also raises: move or remove the key." if raises else ""
+                text = join(text, TEXTS("unread-rope-keys.raises")) if raises else text
                 place = ".".join((*part.path[:depth], key))
                 yield Finding("", "error" if raises else "warning", place, text)
         for key, value in find_lost_keys(view, level).items() if part.unlisted is None else ():
             place = ".".join((*part.path[:depth], key))
             home = ".".join((*view.model.path, *(() if key == "rope_theta" else ("rope_scaling",))))
-            text = f"{key} {short_repr(value)} is next to {name}, where no runtime reads it. Move it into {home}."
+            text = TEXTS("unread-rope-keys.value", key=key, value=short_repr(value), name=name, home=home)
             yield Finding("", "warning", place, text)
 
 
@@ -161,8 +160,12 @@ def sizes_outside(view: View) -> Iterator[Finding]:
             if level.get(key) is not None and fields.raw(key) is None and fields.default(key) not in (None, level[key])
         ]
         if lost:
-            used = ", ".join(f"{key} {fields.default(key)} instead of {short_repr(level[key])}" for key in lost[:3])
-            text = f"The language model's sizes are next to {name}, not in it. transformers uses {used}."
+            parts = [
+                TEXTS("sizes-outside.part", key=key, used=fields.default(key), given=short_repr(level[key]))
+                for key in lost[:3]
+            ]
+            used = join_items(parts)
+            text = TEXTS("sizes-outside.message", name=name, used=used)
             yield Finding("", "warning", ".".join((*part.path[:depth], lost[0])), text)
 
 
@@ -175,7 +178,7 @@ def part_without_type(view: View) -> Iterator[Finding]:
     part = None if wrapper is None or not wrapper.needs_type else inside(view.config, wrapper.path)
     if wrapper is not None and isinstance(part, Mapping) and not part.get("model_type"):
         place = ".".join(wrapper.path)
-        text = f"{place} has no model_type, and transformers raises KeyError for this wrapper."
+        text = TEXTS("part-without-type.message", place=place)
         repaired = view.changed(wrapper.path, model_type=wrapper.type)
         yield Finding("", "error", f"{place}.model_type", text, None, repaired)
 
@@ -191,11 +194,12 @@ def layer_types_unknown(view: View) -> Iterator[Finding]:
     taken = view.fields.architecture.validation.also_layers
     unknown = [name for name in dict.fromkeys(names) if name not in LAYER_TYPES and name not in taken]
     if unknown:
-        text = f"Unknown layer type {', '.join(short_repr(name) for name in unknown[:3])}: transformers raises."
+        types = join_items([short_repr(name) for name in unknown[:3]])
+        text = TEXTS("layer-types-unknown.unknown", types=types)
         yield Finding("", "error", view.place("layer_types"), text)
     count = view.fields.size("num_hidden_layers")
     if count is not None and count != len(names):
-        text = f"layer_types has {len(names)} entries, but num_hidden_layers is {count}: transformers raises."
+        text = TEXTS("layer-types-unknown.count", entries=len(names), layers=count)
         yield Finding("", "error", view.place("layer_types"), text)
 
 
@@ -209,11 +213,10 @@ def heads_do_not_divide(view: View) -> Iterator[Finding]:
     width = view.fields.size("hidden_size")
     own = view.fields.raw("head_dim") is not None or view.fields.default("head_dim") is not None
     if not own and not view.fields.has_latent_attention and heads and width and width % heads:
-        text = f"hidden_size {width} is not a multiple of num_attention_heads {heads}, and head_dim is missing: "
-        text += f"some classes use heads of {width // heads}, others refuse."
+        text = TEXTS("heads-do-not-divide.heads", width=width, heads=heads, size=width // heads)
         yield Finding("", "warning", view.place("hidden_size"), text)
     if isinstance(keys, int) and not isinstance(keys, bool) and keys > 0 and heads and heads % keys:
-        text = f"num_attention_heads {heads} is not a multiple of num_key_value_heads {keys}."
+        text = TEXTS("heads-do-not-divide.keys", heads=heads, keys=keys)
         yield Finding("", "error", view.place("num_key_value_heads"), text)
 
 
@@ -228,32 +231,29 @@ def out_of_range(view: View) -> Iterator[Finding]:
     filled = reading.rule not in ("", "share_from_rotary_dim") or bool(view.fields.default("rope_parameters"))
     type_filled = reading.nested == "with_rope_scaling" or reading.rule == "without_rope_scaling"
     if view.fields.is_listed and not filled and "rope_theta" in view.text and all(base is None for base in bases):
-        text = "rope_theta is null, and transformers raises TypeError: leave it out or write a number."
+        text = TEXTS("out-of-range.base_null")
         repaired = view.changed(view.model.path, rope_theta=None)
         yield Finding("", "error", view.place("rope_theta"), text, None, repaired)
     for site in view.sites:
         nulls = {key for key, value in site.rope.items() if value is None}
         if "rope_type" in nulls and not type_filled:
-            text = "rope_type is null, and transformers raises KeyError: leave it out or write a type."
+            text = TEXTS("out-of-range.type_null")
             repaired = view.changed(site.path, rope_type=site.rope.get("type"))
             yield Finding("", "error", f"{site.key}.rope_type", text, None, repaired)
         if "factor" in nulls and site.kind == "yarn" and view.fields.has_latent_attention:
-            text = "factor is null, but this model's attention compares it with 1: transformers raises TypeError."
+            text = TEXTS("out-of-range.factor_null")
             yield Finding("", "error", f"{site.key}.factor", text)
         if "rope_theta" in nulls and not reading.takes_null_base:
-            text = "rope_theta is null here, and transformers raises TypeError: leave it out or write a number."
+            text = TEXTS("out-of-range.layer_base_null")
             yield Finding("", "error", f"{site.key}.rope_theta", text, None, view.changed(site.path, rope_theta=None))
         factor, attention = site.optional("factor"), site.optional("attention_factor")
         if factor is not None and factor < 1 and site.kind != "default":
-            text = f"factor {factor:g} is below 1: it shortens the context, and transformers warns."
+            text = TEXTS("out-of-range.factor", factor=factor)
             yield Finding("", "warning", f"{site.key}.factor", text)
         if attention is not None and attention <= 0 and site.kind in ("yarn", "longrope"):
-            text = f"attention_factor {attention:g} is not above 0, but cos and sin are multiplied by it."
+            text = TEXTS("out-of-range.attention_factor", attention=attention)
             repaired = view.changed(site.path, attention_factor=None)
             yield Finding("", "error", f"{site.key}.attention_factor", text, None, repaired)
         if site.kind == "llama3" and view.specs[site.layer].context > view.model.limit:
-            text = (
-                f"{ORIGINAL} {view.specs[site.layer].context:,} is larger than max_position_embeddings "
-                f"{view.model.limit:,}: nothing is extended, and transformers warns."
-            )
+            text = TEXTS("out-of-range.original", context=view.specs[site.layer].context, limit=view.model.limit)
             yield Finding("", "warning", f"{site.key}.{ORIGINAL}", text)

@@ -11,20 +11,18 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from rope_viz.advice.lint import Finding, check, make_repairs
+from rope_viz.advice.lint.lint_context import TEXTS
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.formats.json_repair import LARGEST, Fix, Kind, drop_emptied_lines, repair_syntax
 from rope_viz.models.formats.json_source import NotJsonError, decode_utf8, find_key_lines, read_raw
 from rope_viz.models.read_upload import read_upload
 from rope_viz.models.user_config import complete_config
+from rope_viz.texts import Sentence
+from rope_viz.texts.sentences import describe_error, end_sentence, make_sentence
 
-SYNTAX: dict[Kind, tuple[str, str]] = {
-    "comma": ("There is a comma before a closing bracket. JSON does not allow it.", "Remove the comma."),
-    "comment": ("There is a comment. JSON has no comments.", "Remove the comment."),
-    "quotes": ("A text is not between double quotes.", 'Write it between " and ".'),
-}
 MOST_LINES = 4000
 """Lines of a file whose changes are shown; comparing longer files takes too long."""
 AROUND = 2
@@ -130,11 +128,12 @@ def write_repaired(config: Mapping[str, Any], text: str) -> tuple[str, tuple[Fin
 def describe_syntax(fixes: Sequence[Fix]) -> list[Problem]:
     """Return one problem for each kind of fault."""
     problems = []
-    for kind, (reason, to_do) in SYNTAX.items():
+    for kind in get_args(Kind):
         places = [fix for fix in fixes if fix.kind == kind]
         if places:
             lines = tuple(dict.fromkeys(fix.line for fix in places))
-            problems.append(Problem(reason, to_do, lines, places[0].column if len(places) == 1 else 0))
+            column = places[0].column if len(places) == 1 else 0
+            problems.append(Problem(TEXTS(f"syntax.{kind}"), TEXTS(f"syntax.repair.{kind}"), lines, column))
     return problems
 
 
@@ -142,25 +141,20 @@ def describe_finding(found: Finding, places: Mapping[str, tuple[int, int]]) -> P
     """Return a finding as a problem, with the line of its key."""
     key = found.key
     if key not in places:
-        # The message begins with the key.
-        named = found.message.split(" ")[0]
+        # The message names the key, or begins with it.
+        values = found.message.values if isinstance(found.message, Sentence) else {}
+        named = values.get("name") or values.get("key") or found.message.split(" ")[0]
         key = next((path for path in places if path.rpartition(".")[2] == named), key)
     line, column = places.get(key, (0, 0))
-    to_do = "The repair does it." if found.repaired is not None else "Correct this key."
-    if found.rule == "no-rope":
-        to_do = "Choose the config of a model with rotary embeddings."
+    to_do = TEXTS(
+        "to_do.no-rope" if found.rule == "no-rope" else "to_do.key" if found.repaired is None else "to_do.repair"
+    )
     begins_with_key = found.message.split(" ")[0] == key.rpartition(".")[2]
-    reason = found.message if begins_with_key else _sentence(found.message)
-    return Problem(reason if reason.endswith(".") else f"{reason}.", to_do, (line,) if line else (), column, key)
+    reason = end_sentence(found.message) if begins_with_key else make_sentence(found.message)
+    return Problem(reason, to_do, (line,) if line else (), column, key)
 
 
 def describe_refusal(error: ValueError) -> Problem:
     """Return the error of a reader as a problem, with its line if it is known."""
     lines, column = ((error.line,), error.column) if isinstance(error, NotJsonError) else ((), 0)
-    return Problem(_sentence(str(error)), "Correct the file, or choose another one.", lines, column)
-
-
-def _sentence(text: str) -> str:
-    # A key or a model type at the beginning keeps its lower case.
-    first = text[:1].upper() if text.split(" ")[0].isalpha() else text[:1]
-    return f"{first}{text[1:]}{'' if text.endswith('.') else '.'}"
+    return Problem(make_sentence(describe_error(error)), TEXTS("to_do.file"), lines, column)

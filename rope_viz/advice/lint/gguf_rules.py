@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rope_viz.advice.lint.lint_context import Finding, View
-from rope_viz.advice.lint.runtime_rules import describe_layer, describe_rules, describe_size, is_off
-from rope_viz.models.formats.gguf_config import ANSWERS, list_unread
-from rope_viz.models.formats.gguf_keys import RELEASE, quote_keys
+from rope_viz.advice.lint.lint_context import TEXTS, Finding, View
+from rope_viz.advice.lint.runtime_rules import describe_size, is_off
+from rope_viz.models.formats.gguf_config import UNREAD_PARTS, describe_ignored, describe_unread, list_unread
 from rope_viz.models.formats.json_source import source_file
 from rope_viz.runtimes.compare import compare
 
@@ -18,14 +17,13 @@ def unread_gguf_keys(view: View) -> Iterator[Finding]:
     Source: the loader of llama.cpp 0c1e57098, read (rope_viz/models/formats/gguf_loader.json).
     """
     source = source_file(view.config)
-    for part, answer in ANSWERS.items():
+    for part in UNREAD_PARTS:
         names = list_unread(source, part)
         if names:
-            yield Finding("", "warning", names[0], f"Not read: {quote_keys(names)}. So {answer} not known.")
+            yield Finding("", "warning", names[0], describe_unread(part, names))
     ignored = source.get("ignored", ())
     if ignored:
-        text = f"llama.cpp {RELEASE} does not use {quote_keys(ignored)} of this file."
-        yield Finding("", "note", ignored[0], text)
+        yield Finding("", "note", ignored[0], describe_ignored(ignored))
 
 
 def gguf_differs(view: View) -> Iterator[Finding]:
@@ -39,6 +37,7 @@ def gguf_differs(view: View) -> Iterator[Finding]:
         found = compare(view.model, layer_type=layer or None)
         for one in found:
             if one.emulation.runtime == "llama.cpp" and is_off(one):
-                text = f"{one.emulation.name} computes something else than this file says{describe_layer(layer)}: "
-                text += f"{describe_size(one)}{describe_rules(one, found[0], without=('read-from-gguf',))}."
+                key = "gguf-differs.layers" if layer else "gguf-differs.all"
+                size = describe_size(one, found[0], without=("read-from-gguf",))
+                text = TEXTS(key, name=one.emulation.name, layer=layer, size=size)
                 yield Finding("", "note", f"{source['architecture']}.rope", text, one.effect)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rope_viz.advice.lint.lint_context import KNOWN_KEYS, Finding, Site, View, inside
+from rope_viz.advice.lint.lint_context import KNOWN_KEYS, TEXTS, Finding, Site, View, inside
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.rope_config import ROPE_TYPES, normalise_rope_type
+from rope_viz.texts import join
 
 ONLY_INSIDE = tuple(KNOWN_KEYS["only_inside"])
 BY_LAYER = tuple(KNOWN_KEYS["by_layer"])
@@ -30,13 +31,15 @@ def misplaced_keys(view: View) -> Iterator[Finding]:
     for key, value in found.items():
         if taken.get(key) == value:
             continue
-        where = f"next to {path[-1]}" if path[-1] in view.text else "outside any rope dict"
-        text = f"{key} {short_repr(value)} is {where}, where no class reads it."
+        if path[-1] in view.text:
+            text = TEXTS("misplaced-keys.near", key=key, value=short_repr(value), place=path[-1])
+        else:
+            text = TEXTS("misplaced-keys.outside", key=key, value=short_repr(value))
         repaired = None
         if taken.get(key) is not None:
-            text += f" {path[-1]} has {short_repr(taken[key])}, which counts."
+            text = join(text, TEXTS("misplaced-keys.counts", place=path[-1], value=short_repr(taken[key])))
         elif site is not None or "rope_type" in found:
-            text += f" Move it into {path[-1]}."
+            text = join(text, TEXTS("misplaced-keys.move", place=path[-1]))
             repaired = move_keys(view, path, found)
         yield Finding("", "warning", view.place(key), text, None, repaired)
 
@@ -86,7 +89,6 @@ def lists_longer_than_layers(view: View) -> Iterator[Finding]:
             continue
         extra = len(entries) - count
         if extra > more:
-            text = f"{key} has {len(entries)} entries, but num_hidden_layers is {count}: the last "
-            text += f"{'one belongs' if extra == 1 else f'{extra} belong'} to no layer."
+            text = TEXTS("lists-longer-than-layers.message", key=key, entries=len(entries), layers=count, count=extra)
             # Published files have one entry for a layer that predicts a further token, without a key for it.
             yield Finding("", "note" if extra == 1 else "warning", view.place(key), text)

@@ -15,6 +15,9 @@ from rope_viz.models.rope_config import read_number, read_optional, read_rope_ty
 from rope_viz.models.rope_parameters import Layers, nested_keys
 from rope_viz.runtimes.compare import Effect, find_max_ratio
 from rope_viz.storage.decode_json import read_own
+from rope_viz.texts import Texts
+
+TEXTS = Texts("findings")
 
 Severity: TypeAlias = Literal["error", "warning", "note"]
 Path: TypeAlias = tuple[str, ...]

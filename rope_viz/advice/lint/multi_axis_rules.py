@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from rope_viz.advice.lint.lint_context import Config, Finding, View
+from rope_viz.advice.lint.lint_context import TEXTS, Config, Finding, View
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import find_architecture
 from rope_viz.models.config_reader import SECTION_KEYS, has_one_axis, is_pipeline_part, read_model_type
 from rope_viz.models.model_config import ModelConfig, from_config
+from rope_viz.texts import Sentence
+from rope_viz.texts.sentences import describe_error
+from rope_viz.texts.texts import join_list
 
 if TYPE_CHECKING:
     from rope_viz.embedding.axes_spec import AxesSpec
@@ -62,24 +65,21 @@ def sections_do_not_add_up(view: View) -> Iterator[Finding]:
         return
     counts, place = found[name], dotted_path(view.config, name)
     if not isinstance(counts, list) or not all(type(count) is int and count >= 0 for count in counts):
-        yield Finding("", "error", place, f"{name} must be a list of whole numbers, got {short_repr(counts)}.")
+        yield Finding("", "error", place, TEXTS("sections-do-not-add-up.type", name=name, counts=short_repr(counts)))
         return
     pairs = next(iter(from_config(view.config).values())).pairs
     if sum(counts) == pairs:
         return
     if axes is None:
-        ours = f"transformers reads no sections for {kind or 'this model'}"
+        form = "unread" if kind else "unread_unnamed"
     else:
-        silent = axes.pattern == "interleaved"
-        ours = "transformers uses them without an error" if silent else "transformers raises"
+        form = "silent" if axes.pattern == "interleaved" else "raises"
     default = axes is not None and sum(axes.sections) == pairs
     repaired = with_key(view.config, name, list(axes.sections)) if axes is not None and default else None
     sglang = answers_by_runtime(view.config)["sglang"]
-    rescaled = list(sglang.counts.values()) if sglang.spec is not None else "unusable numbers"
-    message = (
-        f"{name} {counts} adds up to {sum(counts)}, but {pairs} pairs rotate: {ours}, vLLM refuses, SGLang rescales "
-        f"them to {rescaled} and prints a line."
-    )
+    rescaled = list(sglang.counts.values()) if sglang.spec is not None else TEXTS("sections-do-not-add-up.unusable")
+    values = {"name": name, "counts": counts, "sum": sum(counts), "pairs": pairs, "kind": kind, "rescaled": rescaled}
+    message = TEXTS(f"sections-do-not-add-up.{form}", **values)
     yield Finding("", "warning" if axes is None else "error", place, message, None, repaired)
 
 
@@ -103,12 +103,9 @@ def interleaving_by_another_key(view: View) -> Iterator[Finding]:
     moved, spec = len(answers["vllm"].moved), answers["transformers"].spec
     if not moved or spec is None:
         return
-    state = "is missing" if "mrope_interleaved" not in found else f"is {str(found['mrope_interleaved']).lower()}"
-    theirs = "blocks" if wanted else "interleaved pairs"
-    message = (
-        f"mrope_interleaved {state}: vLLM and SGLang use {theirs}, so {moved} of {spec.pairs} pairs rotate with "
-        "another axis than in transformers, which decides by the class."
-    )
+    form = f"{'missing' if 'mrope_interleaved' not in found else 'given'}_{'blocks' if wanted else 'interleaved'}"
+    given = str(found.get("mrope_interleaved")).lower()
+    message = TEXTS(f"interleaving-by-another-key.{form}", given=given, moved=moved, pairs=spec.pairs)
     repaired = with_key(view.config, "mrope_interleaved", wanted)
     yield Finding("", "error", dotted_path(view.config, "mrope_section"), message, None, repaired)
 
@@ -125,11 +122,8 @@ def pairs_that_stand_still(view: View) -> Iterator[Finding]:
         return
     still = answers["llama.cpp"].still
     fastest = float(np.abs(own.weights.sum(axis=1)[list(still)]).max())
-    pairs = " and ".join(map(str, still))
-    message = (
-        f"Pairs {pairs} belong to no section: they have zero frequency in llama.cpp and rotate with time elsewhere. "
-        f"Their shortest turn takes {2.0 * np.pi / fastest:,.0f} positions."
-    )
+    pairs = join_list([*map(str, still)], more="end")
+    message = TEXTS("pairs-that-stand-still.message", pairs=pairs, positions=2.0 * np.pi / fastest)
     yield Finding("", "note", dotted_path(view.config, "mrope_section"), message)
 
 
@@ -148,19 +142,16 @@ def no_rotation(view: View) -> Iterator[Finding]:
         return
     for spec in text_layers(kind, view.config).values():
         if not spec.is_rotation:
-            message = describe_shear(spec, "image tokens", "transformers")
+            message = describe_shear("no-rotation.class", spec)
             yield Finding("", "warning", dotted_path(view.config, "mrope_section"), message)
 
 
-def describe_shear(spec: AxesSpec, whose: str, runtime: str) -> str:
+def describe_shear(key: str, spec: AxesSpec, **more: str) -> Sentence:
     """Return a sentence about how far a table is from a rotation over an image of 32 × 32 tokens."""
     rows, columns = np.divmod(np.arange(SIDE * SIDE), SIDE)
     values = [rows if axis in ROWS else columns if axis in COLUMNS else 0 * rows for axis in spec.axes]
     low, high = spec.stretch(np.stack(values, axis=1))
-    return (
-        f"In {runtime} {whose} are sheared, not rotated: over {SIDE} × {SIDE} positions the length of a pair changes "
-        f"by a factor of {low.min():.2f} to {high.max():.2f}. Scores depend on more than the displacement."
-    )
+    return TEXTS(key, side=SIDE, low=low.min(), high=high.max(), **more)
 
 
 def check_axes(config: Mapping[str, Any]) -> list[Finding] | None:
@@ -178,12 +169,12 @@ def check_axes(config: Mapping[str, Any]) -> list[Finding] | None:
     try:
         parts = from_model(config)
     except ValueError as error:
-        return [Finding("not-computable", "error", "", str(error), source="rope_viz.multi_axis")]
+        return [Finding("not-computable", "error", "", describe_error(error), source="rope_viz.multi_axis")]
     found = []
     source = "the published code of V-JEPA 2 and ERNIE-Image, with which they were trained"
     for part, spec in parts.items():
         if not spec.is_rotation:
-            message = f"{describe_shear(spec, f'tokens of the {part}', 'the published code')} The model was trained so."
+            message = describe_shear("no-rotation.published", spec, part=part)
             found.append(Finding("no-rotation", "note", "", message, source=source))
     return found
 

@@ -8,20 +8,22 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rope_viz.advice.lint.key_places import find_misplaced
-from rope_viz.advice.lint.lint_context import KNOWN_KEYS, Finding, Severity, Site, View, inside
+from rope_viz.advice.lint.lint_context import KNOWN_KEYS, TEXTS, Finding, Severity, Site, View, inside
 from rope_viz.embedding.scaling import mscale
 from rope_viz.embedding.spec import short_repr
+from rope_viz.models import TEXTS as CONFIGS
 from rope_viz.models.config_reader import SECTION_KEYS, Fields, is_number
 from rope_viz.models.formats import FILE
 from rope_viz.models.formats.megatron_config import FORMAT
 from rope_viz.models.long_names import LONGEST, describe_long_names
-from rope_viz.models.model_config import LEARNED, from_config
+from rope_viz.models.model_config import from_config
 from rope_viz.models.no_rope_types import UNMISTAKABLE, letters_of
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, read_optional
-from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import Effect, find_max_ratio
 from rope_viz.runtimes.releases import REFERENCE, RELEASES
+from rope_viz.texts import join
+from rope_viz.texts.texts import join_list
 
 # {rope type: keys that some runtime reads for it}; those of the first row are read for all types.
 READ: Mapping[str, Sequence[str]] = KNOWN_KEYS["by_type"]
@@ -41,12 +43,10 @@ def missing_original(view: View) -> Iterator[Finding]:
         trained, _ = view.fields.architecture.documented_lengths.get(str(limit), (limit, ""))
         repaired = view.changed(site.path, **{ORIGINAL: trained})
         effect = view.effect(repaired, site.layer) or compare_with_mlx(view, site)
-        text = (
-            f"{ORIGINAL} is missing: transformers, vLLM and SGLang silently use max_position_embeddings = {limit}, "
-            "mlx-lm 4096, TensorRT-LLM 1024, and llama.cpp's conversion fails."
-        )
+        text = TEXTS("missing-original.message", limit=limit)
         if trained != limit:
-            text += f" This model was trained on {trained} tokens; the other {limit - trained} are for the prompt."
+            second = TEXTS("missing-original.prompt", trained=trained, room=limit - trained)
+            text = join(text, second)
         yield Finding("", "error", site.key, text, effect, repaired)
 
 
@@ -75,23 +75,23 @@ def factor_mismatch(view: View) -> Iterator[Finding]:
             if factor <= 1.0 or site.rope.get(ORIGINAL) is None:
                 continue
             # Without knowing which of both lengths is meant there is no repair.
-            meant = (
-                f"max_position_embeddings was not raised to {reached:,.0f}, and vLLM 0.33.0 refuses a longer "
-                f"--max-model-len than {limit:,}"
-            )
+            meant = "not_raised"
         elif limit > reached:
             repaired = view.changed(site.path, factor=ratio)
-            meant = f"the factor reaches only {reached:,.0f} tokens; for {limit:,} it must be {ratio:g}"
+            meant = "factor_too_small"
         else:
             repaired = view.changed(view.model.path, max_position_embeddings=int(reached))
-            meant = f"with this factor max_position_embeddings must be {reached:,.0f}"
+            meant = "limit_too_small"
         old = emulate(view.model, runtime="transformers", version="4.52.4", layer_type=site.layer or None).inv_freq
         effect = None if repaired is None else view.effect(repaired, site.layer)
         effect = effect or (None if old is None else find_max_ratio(spec.inv_freq(), old))
-        text = f"factor {factor:g} is not max_position_embeddings / {ORIGINAL} = {ratio:g}: {meant}. "
+        text = join(
+            TEXTS(f"factor-mismatch.{meant}", factor=factor, ratio=ratio, reached=reached, limit=limit),
+            TEXTS("factor-mismatch.old_transformers"),
+        )
         # A few hundred unused tokens only change what 4.52 computes, and only slightly.
         severity: Severity = "note" if 1.0 < factor / ratio < 1.05 else "warning"
-        yield Finding("", severity, f"{site.key}.factor", text + "transformers 4.52 uses the ratio.", effect, repaired)
+        yield Finding("", severity, f"{site.key}.factor", text, effect, repaired)
 
 
 def swapped_betas(view: View) -> Iterator[Finding]:
@@ -104,7 +104,7 @@ def swapped_betas(view: View) -> Iterator[Finding]:
         high, low = site.number(fast, 32.0 if site.kind == "yarn" else 4.0), site.number(slow, 1.0)
         if high < low:
             repaired = view.changed(site.path, **{fast: low, slow: high})
-            text = f"{fast} {high:g} is below {slow} {low:g}: they are swapped."
+            text = TEXTS("swapped-betas.message", fast=fast, high=high, slow=slow, low=low)
             yield Finding("", "error", f"{site.key}.{fast}", text, view.effect(repaired, site.layer), repaired)
 
 
@@ -116,7 +116,7 @@ def integer_factor(view: View) -> Iterator[Finding]:
     for site in view.sites_of("linear"):
         factor = site.rope.get("factor")
         if isinstance(factor, int) and not isinstance(factor, bool):
-            text = f"factor {factor} is an integer: vLLM and SGLang raise TypeError: 'int' object is not iterable."
+            text = TEXTS("integer-factor.message", factor=factor)
             yield Finding("", "error", f"{site.key}.factor", text, None, view.changed(site.path, factor=float(factor)))
 
 
@@ -130,7 +130,7 @@ def nested_truncate(view: View) -> Iterator[Finding]:
             continue
         theirs = emulate(view.model, runtime="vllm", layer_type=site.layer).inv_freq
         effect = None if theirs is None else find_max_ratio(view.specs[site.layer].inv_freq(), theirs)
-        text = "truncate: false is ignored by transformers where parameters differ by layer type; vLLM honours it."
+        text = TEXTS("nested-truncate.message")
         yield Finding("", "warning", f"{site.key}.truncate", text, effect)
 
 
@@ -145,13 +145,12 @@ def type_keys(view: View) -> Iterator[Finding]:
         if old is None or new == old or [old, new] in (["su", "longrope"], ["mrope", "default"]):
             continue
         if new is None:
-            text = f'The type has the old key "type": {short_repr(old)}; some runtimes read only "rope_type".'
+            text = TEXTS("type-keys.old_key", old=short_repr(old))
             needs_old = view.fields.architecture.runtime("mlx-lm").get("legacy_type")
             repaired = None if needs_old else view.changed(site.path, rope_type=old)
             yield Finding("", "note", f"{site.key}.type", text, None, repaired)
             continue
-        both = f"rope_type {short_repr(new)} and type {short_repr(old)}"
-        text = f"{both} differ: transformers reads rope_type, others type."
+        text = TEXTS("type-keys.differ", new=short_repr(new), old=short_repr(old))
         yield Finding("", "error", f"{site.key}.type", text, None, view.changed(site.path, type=None))
 
 
@@ -170,15 +169,10 @@ def mscale_keys(view: View) -> Iterator[Finding]:
             continue
         if pair[0] and pair[1]:
             ratio = mscale(factor, pair[0]) / mscale(factor, pair[1])
-            text = (
-                f"mscale {pair[0]:g} and mscale_all_dim {pair[1]:g} make the factor on cos and sin {ratio:.4g}, not "
-                f"{mscale(factor):.4g}. They are meant for DeepSeek, whose softmax scale compensates for it."
-            )
+            text = TEXTS("mscale-keys.both", mscale=pair[0], mscale_all_dim=pair[1], ratio=ratio, factor=mscale(factor))
             yield Finding("", "warning", f"{site.key}.mscale", text)
         elif pair[0] not in (None, 1.0):
-            text = (
-                f"mscale {pair[0]:g} without mscale_all_dim is used by mlx-lm and TensorRT-LLM and ignored elsewhere."
-            )
+            text = TEXTS("mscale-keys.alone", mscale=pair[0])
             yield Finding("", "warning", f"{site.key}.mscale", text, None, view.changed(site.path, mscale=None))
 
 
@@ -197,8 +191,8 @@ def attention_factor(view: View) -> Iterator[Finding]:
         if abs(explicit - without) > 1e-6 * abs(without):
             found = {name: emulate(view.model, name, layer_type=site.layer or None) for name in ("vllm", "sglang")}
             users = [RELEASES[name].name for name, one in found.items() if one.attention_factor == explicit]
-            names = join_words(["transformers", *users])
-            text = f"attention_factor {explicit:g} is used by {names} only; the other runtimes compute {without:.6g}."
+            names = join_list(["transformers", *users])
+            text = TEXTS("attention-factor.message", given=explicit, names=names, without=without)
             yield Finding("", "warning", f"{site.key}.attention_factor", text)
 
 
@@ -213,7 +207,7 @@ def longrope_lists(view: View) -> Iterator[Finding]:
         for key in ("short_factor", "long_factor"):
             values = site.rope.get(key)
             if isinstance(values, list) and len(values) != pairs:
-                text = f"{key} has {len(values)} numbers, but the model has {pairs} pairs."
+                text = TEXTS("longrope-lists.message", key=key, numbers=len(values), pairs=pairs)
                 yield Finding("", "error", f"{site.key}.{key}", text)
 
 
@@ -227,16 +221,10 @@ def longrope_switch(view: View) -> Iterator[Finding]:
         spec, place = view.specs[site.layer], f"{site.key}.{ORIGINAL}"
         effect = find_max_ratio(spec.inv_freq(spec.context), spec.inv_freq(spec.context + 1))
         if spec.context >= spec.target:
-            text = (
-                f"long_factor is never used: the switch at {spec.context:,} tokens is not below "
-                "max_position_embeddings."
-            )
+            text = TEXTS("longrope-switch.never", context=spec.context)
             yield Finding("", "warning", place, text, effect)
         elif effect is not None:
-            text = (
-                f"Beyond {spec.context:,} tokens the long list is used, but keys cached before keep the short one. "
-                f"vLLM serves at most {spec.context:,} tokens unless max_model_len is set."
-            )
+            text = TEXTS("longrope-switch.cache", context=spec.context)
             yield Finding("", "note", place, text, effect)
 
 
@@ -250,8 +238,7 @@ def two_originals(view: View) -> Iterator[Finding]:
     for site in view.sites_of(*PRETRAINED_TYPES):
         inner = site.rope.get(ORIGINAL)
         if inner is not None and outer is not None and inner != outer:
-            places = f"{short_repr(outer)} outside the rope dict and {short_repr(inner)} inside"
-            text = f"{ORIGINAL} is {places}; the outer one wins."
+            text = TEXTS("two-originals.message", outer=short_repr(outer), inner=short_repr(inner))
             repaired = view.changed(site.path, **{ORIGINAL: outer})
             yield Finding("", "error", f"{site.key}.{ORIGINAL}", text, None, repaired)
 
@@ -267,10 +254,7 @@ def dynamic_cache(view: View) -> Iterator[Finding]:
         # Hunyuan's alpha makes the base a constant.
         if spec.scaling.depends_on_length:
             longest = int(spec.context * max(site.number("factor", 1.0), 1.0))
-            text = (
-                "dynamic changes its base with the length, but cached keys keep the old base. By default vLLM never "
-                "scales, SGLang always uses the largest base, and llama.cpp does not scale at all."
-            )
+            text = TEXTS("dynamic-cache.message")
             yield Finding("", "note", site.key, text, find_max_ratio(spec.inv_freq(), spec.inv_freq(longest)))
 
 
@@ -285,19 +269,22 @@ def unknown_keys(view: View) -> Iterator[Finding]:
         read = {*READ[""], *READ[site.kind]}
         for key, value in site.rope.items():
             if key == "factor" and site.kind == "default" and site.optional(key) not in (None, 1.0):
-                text = f"factor {site.number(key):g} is not read: rope_type is default, which scales nothing."
+                text = TEXTS("unknown-keys.factor", factor=site.number(key))
                 yield Finding("", "warning", f"{site.key}.factor", text)
                 continue
             if key in read or isinstance(value, dict):
                 continue
             close = [name for name in difflib.get_close_matches(key, sorted(read), 1, 0.75) if name not in site.rope]
             if key in EVERY_KEY:
-                text, repaired = f"{key} is not read for rope type {site.kind}.", view.changed(site.path, **{key: None})
+                text, repaired = (
+                    TEXTS("unknown-keys.other_type", key=key, kind=site.kind),
+                    view.changed(site.path, **{key: None}),
+                )
             elif close:
-                text = f"Unknown key {short_repr(key)}. Did you mean {short_repr(close[0])}?"
+                text = TEXTS("unknown-keys.close", key=short_repr(key), meant=short_repr(close[0]))
                 repaired = view.changed(site.path, **{key: None, close[0]: value})
             else:
-                text, repaired = f"Unknown key {short_repr(key)}: no runtime reads it.", None
+                text, repaired = TEXTS("unknown-keys.unread", key=short_repr(key)), None
             yield Finding("", "warning", f"{site.key}.{short_repr(key).strip(chr(39))}", text, None, repaired)
 
 
@@ -310,7 +297,7 @@ def learned_frequencies(view: View) -> Iterator[Finding]:
     Source: transformers 5.23.0, modeling_mistral_large4.py, executed (tests/goldens/learned_frequencies.json).
     """
     if view.fields.architecture.rope.learned:
-        yield Finding("", "note", "", f"{LEARNED} `rope-viz verify CONFIG --from model.safetensors` reads them.")
+        yield Finding("", "note", "", join(CONFIGS("learned"), TEXTS("learned-frequencies.command")))
 
 
 def megatron_scaling(view: View) -> Iterator[Finding]:
@@ -321,17 +308,10 @@ def megatron_scaling(view: View) -> Iterator[Finding]:
     source = view.model.mapping.get(FILE)
     if isinstance(source, Mapping) and source.get("format") == FORMAT:
         for site in view.sites_of("llama3"):
-            text = (
-                f"{SWITCH} is Llama 3 scaling with factor {site.number('factor'):g} and megatron-core's constants: "
-                f"original length 8192, low_freq_factor 1, high_freq_factor 4. --{FACTOR.replace('_', '-')} does not "
-                "reach the model of Megatron-LM: there the factor is 8."
-            )
+            text = TEXTS("megatron-scaling.arguments", factor=site.number("factor"))
             yield Finding("", "note", SWITCH, text)
     elif view.text.get(SWITCH) is True and not any(spec.is_scaled for spec in view.specs.values()):
-        text = (
-            f"{SWITCH} is a switch of Megatron-LM that no runtime reads in a config.json, so nothing is scaled. "
-            "Llama 3 scaling is written as rope_scaling with rope_type llama3."
-        )
+        text = TEXTS("megatron-scaling.config")
         yield Finding("", "warning", view.place(SWITCH), text)
 
 
@@ -377,8 +357,8 @@ def misspelled_keys(view: View) -> Iterator[Finding]:
             if meant is None:
                 continue
             hidden = [letter for letter in key if is_invisible(letter)]
-            where = f": it contains the invisible character U+{ord(hidden[0]):04X}" if hidden else ""
-            text = f"Unknown key {key[:60]!a}{where}. Did you mean {short_repr(meant)}?"
+            values = {"key": key[:60], "meant": short_repr(meant), "code": ord(hidden[0]) if hidden else 0}
+            text = TEXTS("misspelled-keys.invisible" if hidden else "misspelled-keys.message", **values)
             repaired = None
             if level.get(meant) is None and FOREIGN.get(key) is None:
                 repaired = view.changed(path, **{key: None, meant: value})
@@ -409,9 +389,8 @@ def keys_of_other_code(view: View) -> Iterator[Finding]:
         and find_meant_key(key, read) is None
     }
     if lost:
-        names = join_words([f"{short_repr(key).strip(chr(39))} {value:,}" for key, value in lost.items()][:5])
-        verb, them = ("looks like a key", "it") if len(lost) == 1 else ("look like keys", "them")
-        text = f"{names} {verb} of RoPE, but the class of {kind} in {REFERENCE} does not read {them}."
+        names = join_list([f"{short_repr(key).strip(chr(39))} {value:,}" for key, value in lost.items()][:5])
+        text = TEXTS("keys-of-other-code.message", count=len(lost), names=names, kind=kind, reference=REFERENCE)
         yield Finding("", "note", view.place(next(iter(lost))), text)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from rope_viz.advice.lint.lint_context import Config, Finding, View, inside
+from rope_viz.advice.lint.lint_context import TEXTS, Config, Finding, View, inside
 from rope_viz.embedding.spec import short_repr
 from rope_viz.embedding.spectrum import find_peak
 from rope_viz.models.edit_config import write_new_keys, write_old_keys
@@ -16,6 +16,9 @@ from rope_viz.runtimes.compare import Comparison, compare, compare_with
 from rope_viz.runtimes.longest_length import describe_derived_lengths, find_derived_lengths
 from rope_viz.runtimes.releases import REFERENCE, RELEASES
 from rope_viz.runtimes.transformers_validation import find_refusal
+from rope_viz.texts import Sentence, join
+from rope_viz.texts.sentences import is_made_from, remove_period
+from rope_viz.texts.texts import join_clauses, join_items
 
 LEAST = 1.05
 """A larger deviation of a frequency, or of the factor on cos and sin, is reported: 5 %."""
@@ -46,11 +49,16 @@ def runtimes_differ(view: View) -> Iterator[Finding]:
         if past or not found[0].emulation.supported:
             continue
         repaired = find_better_spelling(view, layer, found)
-        parts = "; ".join(f"{one.emulation.name}: {describe_size(one)}{describe_rules(one, found[0])}" for one in off)
+        parts = [
+            TEXTS("runtimes-differ.one", name=one.emulation.name, size=describe_size(one, found[0])) for one in off
+        ]
         effects = [one.effect for one in off if one.effect]
         worst = effects[find_peak([math.log(one.ratio) for one in effects])] if effects else None
-        text = f"Not every runtime computes what {REFERENCE} does{describe_layer(layer)}. {parts}."
-        text += describe_repair(view, repaired)
+        text = join(
+            TEXTS(f"runtimes-differ.{'layers' if layer else 'all'}", reference=REFERENCE, layer=layer),
+            TEXTS("runtimes-differ.parts", parts=join_clauses(parts)),
+            describe_repair(view, repaired),
+        )
         yield Finding("", "note" if repaired is None else "warning", find_place(view, layer), text, worst, repaired)
 
 
@@ -64,21 +72,22 @@ def transformers_refuses(view: View) -> Iterator[Finding]:
         return
     refusal = find_refusal(view.fields)
     if refusal is not None:
-        text = f"{REFERENCE} refuses this, and so do vLLM and SGLang, which load configs with it: {refusal.message}."
+        text = TEXTS("transformers-refuses.values", reference=REFERENCE, message=refusal.message)
         repaired = view.changed(view.model.path, **{refusal.key: refusal.meant}) if refusal.is_repairable else None
         yield Finding("", "error", view.place(refusal.key), text, None, repaired)
         return
     for layer in view.specs:
         result = emulate(view.model, runtime="transformers", layer_type=layer or None)
         # A null size has its own rules.
-        if result.supported or "null" in result.reason:
+        if result.supported or is_made_from(result.reason, "transformers.null_head"):
             continue
         site, repaired = view.site_for(layer), None
-        text = f"{REFERENCE} refuses this{describe_layer(layer)}: {result.reason}."
+        key = "transformers-refuses.layers" if layer else "transformers-refuses.all"
+        text = TEXTS(key, reference=REFERENCE, layer=layer, reason=result.reason)
         if site is not None and site.kind == "yarn" and "factor" not in site.rope:
             factor = view.model.limit / view.specs[layer].context
             repaired = view.changed(site.path, factor=factor)
-            text += f" {factor:g} is max_position_embeddings divided by the original length."
+            text = join(text, TEXTS("transformers-refuses.factor", factor=factor))
         yield Finding("", "error", find_place(view, layer), text, None, repaired)
         return
 
@@ -97,7 +106,7 @@ def type_spelling(view: View) -> Iterator[Finding]:
                 and normalise_rope_type(given) in ROPE_TYPES
             ):
                 shown = short_repr(given).strip(chr(39))
-                text = f'No runtime reads "{shown}". The spelling that they read is {normalise_rope_type(given)}.'
+                text = TEXTS("type-spelling.message", shown=shown, meant=normalise_rope_type(given))
                 repaired = view.changed(site.path, **{key: normalise_rope_type(given)})
                 yield Finding("", "error", f"{site.key}.{key}", text, None, repaired)
 
@@ -114,21 +123,16 @@ def derived_length(view: View) -> Iterator[Finding]:
         yield Finding("", "note", view.place("max_position_embeddings"), text)
 
 
-def describe_layer(layer: str) -> str:
-    """Return which layers a sentence is about; empty where all share one embedding."""
-    return f" for the {layer} layers" if layer else ""
-
-
-def describe_repair(view: View, repaired: Config | None) -> str:
+def describe_repair(view: View, repaired: Config | None) -> Sentence:
     """Return a sentence on what the repair is."""
     if repaired is None:
-        return " No spelling of the keys repairs it: use the flags of these runtimes, or another runtime."
+        return TEXTS("runtimes-differ.no_repair")
     for site in view.sites:
         left = inside(repaired, site.path)
         gone = [key for key in site.rope if not isinstance(left, Mapping) or key not in left]
         if isinstance(left, Mapping) and len(gone) == 1:
-            return f" The cause is {gone[0]}, which they read and transformers does not: without it they agree."
-    return " With the keys from before transformers 5, more of them agree."
+            return TEXTS("runtimes-differ.one_key", key=gone[0])
+    return TEXTS("runtimes-differ.old_keys")
 
 
 def is_off(one: Comparison) -> bool:
@@ -139,20 +143,19 @@ def is_off(one: Comparison) -> bool:
     return one.pairs_differ or (one.effect is not None and one.effect.ratio > LEAST) or abs(ratio - 1.0) > LEAST - 1.0
 
 
-def describe_size(one: Comparison) -> str:
-    """Return by how much a runtime is off, as text."""
-    parts = [f"frequencies off by up to ×{one.effect.ratio:.4g}, at pair {one.effect.pair}"] if one.effect else []
-    parts += ["other pairs rotate"] if one.pairs_differ else []
+def describe_size(one: Comparison, base: Comparison, without: Sequence[str] = ()) -> Sentence:
+    """Return by how much a runtime is off, as text, and its rules that the reference has not.
+
+    `without` are the keys of rules to leave out.
+    """
     ratio = one.attention_ratio
-    parts += [f"cos and sin × {ratio:.4g}"] if ratio is not None and abs(ratio - 1.0) > LEAST - 1.0 else []
-    return ", ".join(parts)
-
-
-def describe_rules(one: Comparison, base: Comparison, without: Sequence[str] = ()) -> str:
-    """Return the rules that a runtime has and the reference has not, in brackets; `without` are keys to leave out."""
+    parts = [TEXTS("size.ratio", ratio=one.effect.ratio, pair=one.effect.pair)] if one.effect else []
+    parts += [TEXTS("size.pairs")] if one.pairs_differ else []
+    parts += [TEXTS("size.attention", ratio=ratio)] if ratio is not None and abs(ratio - 1.0) > LEAST - 1.0 else []
     known = {*without, *(rule.key for rule in base.emulation.rules)}
-    own = [rule.text.rstrip(".") for rule in one.emulation.rules if rule.key not in known]
-    return f" ({'; '.join(own)})" if own else ""
+    own = [remove_period(rule.text) for rule in one.emulation.rules if rule.key not in known]
+    size = join_items(parts)
+    return TEXTS("size.rules", size=size, rules=join_clauses(own)) if own else size
 
 
 def find_place(view: View, layer: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
+from rope_viz.advice.lint.lint_context import TEXTS, Config, Finding, Severity, View
 from rope_viz.models.identity.shipped_scaling import family_name, is_factor_for_length
 from rope_viz.models.layer_patterns import describe_rotated_shares, describe_rotating_layers
 from rope_viz.models.model_config import from_config
@@ -14,6 +14,18 @@ from rope_viz.models.no_rope_types import describe_doubt, describe_other_code
 from rope_viz.models.rope_config import FIXED_NTK, ORIGINAL, read_optional
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import find_max_ratio
+from rope_viz.texts import join
+from rope_viz.texts.sentences import is_made_from
+from rope_viz.texts.texts import join_list
+
+NULL_KEYS = (
+    "transformers.null_head",
+    *(
+        f"transformers_validation.{name}"
+        for name in ("null_leave", "null_leave_out", "sliding_window_null", "sliding_window_pattern_null")
+    ),
+)
+"""Texts of runtimes about a key that is null."""
 
 
 def trained_length(view: View) -> Iterator[Finding]:
@@ -67,8 +79,13 @@ def not_as_shipped(view: View) -> Iterator[Finding]:
     keys = site.rope if site is not None and ours.is_scaled else ()
     key = next((key for key in departs if key in keys), "")
     place = ".".join(part for part in (view.place("rope_scaling") if site is None else site.key, key) if part)
-    text = f"{' and '.join(departs.values())} as {family_name(found.model)} was trained and ships."
-    text += " A model that was trained further may differ." if severity == "note" else ""
+    text = TEXTS(
+        "not-as-shipped.message",
+        differences=join_list([*departs.values()], more="end"),
+        model=family_name(found.model),
+    )
+    if severity == "note":
+        text = join(text, TEXTS("not-as-shipped.further"))
     length = min(ours.target, theirs.target)
     yield Finding("", severity, place, text, find_max_ratio(ours.inv_freq(length), theirs.inv_freq(length)))
 
@@ -115,15 +132,9 @@ def remote_dynamic_ntk(view: View) -> Iterator[Finding]:
     spec = view.specs[view.model.main_layer]
     length, dim = view.fields.size("seq_length") or spec.context, spec.rotary_dim
     grown = replace(spec, base=spec.base * 3.0 ** (dim / (dim - 2))) if dim > 2 else spec
-    logn = (
-        " There, use_logn_attn also multiplies the queries beyond this length."
-        if view.text.get("use_logn_attn")
-        else ""
-    )
-    text = (
-        f"use_dynamic_ntk is read only by Qwen's own remote code. Beyond {length:,} tokens it multiplies the base by "
-        f"α^(d/(d-2)), with α 3 up to {2 * length:,} tokens and 7 up to {4 * length:,}. RoPE Viz and the runtimes "
-        f"without that code compute plain RoPE at every length.{logn}"
+    text = join(
+        TEXTS("remote-dynamic-ntk.message", length=length, doubled=2 * length, fourfold=4 * length),
+        TEXTS("remote-dynamic-ntk.logn") if view.text.get("use_logn_attn") else "",
     )
     yield Finding("", "note", view.place("use_dynamic_ntk"), text, find_max_ratio(spec.inv_freq(), grown.inv_freq()))
 
@@ -135,7 +146,7 @@ def fixed_ntk(view: View) -> Iterator[Finding]:
     """
     for site in view.sites:
         if site.kind == FIXED_NTK:
-            text = "Only vLLM and a model's own code read rope_type ntk: factor^(2i/d) divides pair i, counted from 1."
+            text = TEXTS("fixed-ntk.message")
             yield Finding("", "note", site.key, text)
 
 
@@ -146,10 +157,7 @@ def dual_chunk_attention(view: View) -> Iterator[Finding]:
     5.23.0, whose classes do not read the key.
     """
     if isinstance(view.text.get("dual_chunk_attention_config"), Mapping):
-        text = (
-            "transformers does not read dual_chunk_attention_config. With it vLLM ignores rope_scaling, and "
-            "no longer has the attention itself."
-        )
+        text = TEXTS("dual-chunk-attention.message")
         yield Finding("", "note", view.place("dual_chunk_attention_config"), text)
 
 
@@ -166,7 +174,7 @@ def base_not_read(view: View) -> Iterator[Finding]:
     effect = None if theirs is None else find_max_ratio(spec.inv_freq(), theirs)
     if effect is None:
         return
-    text = f"transformers 5 does not read this base, {spec.base:g}, and uses 10000: also write rope_theta at the top."
+    text = TEXTS("base-not-read.message", base=spec.base)
     repaired = view.changed((), rope_theta=spec.base)
     yield Finding("", "warning", view.place("attn_config", "rope_theta"), text, effect, repaired)
 
@@ -199,7 +207,7 @@ def scaled_sliding(view: View) -> Iterator[Finding]:
     else:
         nested = {"full_attention": dict(view.layers["full_attention"]), "sliding_attention": plain}
         repaired = view.changed(view.model.path, rope_scaling=None, rope_parameters=nested)
-    text = f"The sliding layers are scaled, too ({spec.scaling.name}), although their distances stay inside the window."
+    text = TEXTS("scaled-sliding.message", name=spec.scaling.name)
     yield Finding("", "warning", site.key, text, effect, repaired)
 
 
@@ -214,9 +222,7 @@ def scaled_window(view: View) -> Iterator[Finding]:
         if size is None or not spec.is_scaled or size > spec.context:
             continue
         effect = find_max_ratio(spec.inv_freq(), spec.plain_inv_freq)
-        text = (
-            f"Distances stay within {size:,} tokens in every layer that rotates: {spec.scaling.name} extends nothing."
-        )
+        text = TEXTS("scaled-window.message", size=size, name=spec.scaling.name)
         yield Finding("", "note", site.key, text, effect)
 
 
@@ -236,9 +242,7 @@ def head_dim_derived(view: View) -> Iterator[Finding]:
             continue
         other = from_config(view.changed(view.model.path, head_dim=derived)).get(layer)
         effect = None if other is None else find_max_ratio(spec.inv_freq(), other.inv_freq())
-        text = (
-            f"head_dim {given} is not hidden_size / num_attention_heads = {derived}; runtimes that derive it are wrong."
-        )
+        text = TEXTS("head-dim-derived.message", given=given, derived=derived)
         yield Finding("", "note", view.place("head_dim"), text, effect)
         return
 
@@ -266,10 +270,7 @@ def class_head_dim(view: View) -> Iterator[Finding]:
             continue
         other = from_config(view.changed(view.model.path, head_dim=derived)).get(layer)
         effect = None if other is None else find_max_ratio(spec.inv_freq(), other.inv_freq())
-        text = (
-            f"head_dim is missing: the class of {fields.kind} takes its default {default}, and hidden_size / "
-            f"num_attention_heads is {derived}, which other runtimes take. Write head_dim into the file."
-        )
+        text = TEXTS("class-head-dim.message", kind=fields.kind, default=default, derived=derived)
         yield Finding("", "warning", view.place("head_dim"), text, effect)
         return
 
@@ -281,8 +282,8 @@ def null_head_dim(view: View) -> Iterator[Finding]:
     """
     for site in view.sites:
         result = emulate(view.model, runtime="transformers", layer_type=site.layer or None)
-        if not result.supported and "null" in result.reason:
-            text = f"head_dim is missing: transformers multiplies null and raises TypeError ({site.kind})."
+        if not result.supported and is_made_from(result.reason, *NULL_KEYS):
+            text = TEXTS("null-head-dim.message", kind=site.kind)
             repaired = view.changed(view.model.path, head_dim=derive_head_dim(view))
             yield Finding("", "error", view.place("head_dim"), text, None, repaired)
             return
@@ -306,8 +307,10 @@ def partial_ignored(view: View) -> Iterator[Finding]:
         if share is None or share >= 1 or spec.is_scaled:
             continue
         theirs = emulate(view.model, runtime="vllm", layer_type=layer or None).inv_freq
-        others = "; vLLM honours it" if theirs is not None and theirs.size != spec.pairs else ""
-        text = f"partial_rotary_factor {share:g} is ignored by transformers for this architecture{others}."
+        text = TEXTS(
+            f"partial-ignored.{'but_vllm' if theirs is not None and theirs.size != spec.pairs else 'message'}",
+            share=share,
+        )
         yield Finding("", "warning", view.place("partial_rotary_factor"), text)
         return
 
@@ -330,10 +333,12 @@ def base_too_small(view: View) -> Iterator[Finding]:
         if distance is None:
             continue
         still = spec.head_dim - 2 * spec.pairs
-        counted = f" (its {still} unrotated dimensions count with cos 0 = 1)" if still else ""
-        text = (
-            f"With base {spec.base:g} the mean cosine over the head{counted} is first negative at distance "
-            f"{distance:,}, within the {'context' if length == spec.context else 'window'} of {length:,}."
+        text = TEXTS(
+            f"base-too-small.{'context' if length == spec.context else 'window'}",
+            base=spec.base,
+            counted=TEXTS("base-too-small.counted", still=still) if still else "",
+            distance=distance,
+            length=length,
         )
         # Always a note: the model was trained with this base.
         yield Finding("", "note", view.place("rope_theta"), text)

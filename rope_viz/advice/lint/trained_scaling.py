@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rope_viz.advice.lint.lint_context import Finding, Severity, View
+from rope_viz.advice.lint.lint_context import TEXTS, Finding, Severity, View
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.catalog import Model
 from rope_viz.models.identity.identify_model import find_same_sizes
 from rope_viz.models.identity.shipped_scaling import describe_method, family_name, find_shipped_spec, is_added_later
 from rope_viz.models.identity.trained_scaling import TrainedLoss, find_loss
 from rope_viz.runtimes.compare import find_max_ratio
+from rope_viz.texts import join
 
 VOCABULARY = "vocab_size"
 
@@ -36,8 +37,10 @@ def trained_scaling_gone(view: View) -> Iterator[Finding]:
     same_words = model.sizes.get(VOCABULARY) == view.fields.raw(VOCABULARY)
     severity: Severity = "warning" if found.model is not None or same_words else "note"
     name, site = family_name(model), view.site_for(found.layer)
-    opening = "" if found.model is not None else f"The sizes in this config are those of {name}. "
-    text = f"{opening}{name} was trained with {describe_method(loss.trained)}, which is gone: {loss.words}."
+    text = join(
+        "" if found.model is not None else TEXTS("trained-scaling-gone.sizes", name=name),
+        TEXTS("trained-scaling-gone.message", name=name, method=describe_method(loss.trained), loss=loss.words),
+    )
     length = min(ours.target, loss.trained.target)
     effect = find_max_ratio(ours.inv_freq(length), loss.trained.inv_freq(length))
     yield Finding("", severity, view.place("rope_scaling") if site is None else site.key, text, effect)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rope_viz.advice.lint.lint_context import Config, Finding, Severity, View
+from rope_viz.advice.lint.lint_context import TEXTS, Config, Finding, Severity, View
 from rope_viz.advice.training.match_training import Match, describe_match, match_training
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import compare_with
 from rope_viz.runtimes.rule_engine import ORIGINAL
 from rope_viz.runtimes.trainers import find_trainer
+from rope_viz.texts import join
 
 STATED = {"beta_fast": 32.0, "beta_slow": 1.0, "truncate": True}
 """YaRN keys that transformers 5.23.0 fills in, and that some trainers need in the file."""
@@ -36,10 +37,10 @@ def trained_otherwise(view: View, trainer: str, version: str | None) -> Iterator
         if found.same is not False and found.training.supported:
             continue
         repaired = None if found.same_values else state_keys(view, trainer, version, layer)
-        hint = "" if repaired is None else " State beta_fast, beta_slow, truncate and the original length in the file."
+        hint = "" if repaired is None else TEXTS("trained-otherwise.state")
         place = view.site_for(layer)
         key = place.key if place is not None else view.place("rope_parameters")
-        text = describe_match(found) + hint
+        text = join(describe_match(found), hint)
         # Many trainers permute q and k themselves when they write a checkpoint for transformers.
         severity: Severity = "note" if found.same_values else "warning"
         yield Finding("trained-otherwise", severity, key, text, found.effect, repaired, "rope_viz.runtimes.trainers")
@@ -72,7 +73,7 @@ def find_draft_mistakes(target: ModelConfig, draft: ModelConfig) -> list[Finding
     """Return what does not fit between a target and its draft. Raises `ValueError` where RoPE cannot be read."""
     for name, model in (("target", target), ("draft", draft)):
         if model.problems:
-            raise ValueError(f"the {name} cannot be read: {model.problems[0]}")
+            raise ValueError(TEXTS(f"draft.unreadable_{name}", problem=model.problems[0]))
     found = [*compare_vocabularies(target, draft), *compare_limits(target, draft)]
     return found + ([*compare_rope(target, draft)] if shares_positions(draft) else [])
 
@@ -98,14 +99,14 @@ def compare_vocabularies(target: ModelConfig, draft: ModelConfig) -> Iterator[Fi
     own, other = find_vocabulary(target), find_vocabulary(draft)
     short = find_vocabulary(draft, "draft_vocab_size")
     if own is not None and short is not None and short > own:
-        text = f"The draft proposes among {short:,} tokens, but the target has {own:,}."
+        text = TEXTS("draft.tokens", draft=short, target=own)
         yield Finding("draft", "error", "draft_vocab_size", text, source=SOURCE)
     if own is None or other is None:
-        text = "vocab_size is not in both configs, so it was not compared. vLLM refuses different sizes."
+        text = TEXTS("draft.no_vocabulary")
         yield Finding("draft", "note", "vocab_size", text, source=SOURCE)
     elif own != other and not (shares_positions(draft) and short is not None):
-        text = f"The target has a vocabulary of {own:,}, the draft of {other:,}. Token ids must mean the same in both"
-        text += ": vLLM refuses this pair." if not shares_positions(draft) else "."
+        key = "draft.vocabularies" if shares_positions(draft) else "draft.vocabularies_refused"
+        text = TEXTS(key, target=own, draft=other)
         yield Finding("draft", "error", "vocab_size", text, source=SOURCE)
 
 
@@ -113,10 +114,7 @@ def compare_limits(target: ModelConfig, draft: ModelConfig) -> Iterator[Finding]
     """Yield a finding where the draft ends before the target."""
     if draft.limit >= target.limit:
         return
-    text = (
-        f"The draft reaches {draft.limit:,} tokens, the target {target.limit:,}. Longer requests are drafted badly or "
-        f"not at all: vLLM limits the draft to {draft.limit:,}."
-    )
+    text = TEXTS("draft.limits", draft=draft.limit, target=target.limit)
     yield Finding("draft", "warning", "max_position_embeddings", text, source=SOURCE)
 
 
@@ -127,8 +125,8 @@ def compare_rope(target: ModelConfig, draft: ModelConfig) -> Iterator[Finding]:
         return
     if one.pairs_differ:
         pairs = [model.specs[model.main_layer].rotary_dim // 2 for model in (target, draft)]
-        how = f"The target rotates {pairs[0]} pairs, the draft {pairs[1]}."
+        how = TEXTS("draft.pairs", target=pairs[0], draft=pairs[1])
     else:
-        how = f"At the same positions the draft's RoPE differs from the target's: {one.words('×{:.4g}'.format)}."
-    text = f"{how} This is right only if the draft was trained so. If its keys were lost, copy the target's."
+        how = TEXTS("draft.differs", how=one.words("×{:.4g}".format))
+    text = join(how, TEXTS("draft.trained"))
     yield Finding("draft", "warning", "rope_parameters", text, one.effect, source=SOURCE)

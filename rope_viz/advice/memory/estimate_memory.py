@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rope_viz.advice.memory import vllm_blocks
+from rope_viz.advice.memory import TEXTS, vllm_blocks
 from rope_viz.advice.memory.kv_cache import (
     DTYPES,
     Cache,
@@ -19,11 +19,14 @@ from rope_viz.advice.memory.kv_cache import (
 from rope_viz.advice.memory.parameter_count import count_weight_bytes, find_file_bytes, parameters
 from rope_viz.advice.memory.weight_storage import WEIGHT_TYPES, find_cache_type, find_weight_storage
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
+from rope_viz.models import TEXTS as CONFIGS
 from rope_viz.models.config_reader import is_pipeline_part
 from rope_viz.models.formats.json_source import describe_source, names_unread_keys, refuse_unread
 from rope_viz.models.formats.side_files import is_length, read_side_values
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
+from rope_viz.texts.sentences import remove_period
+from rope_viz.texts.texts import join_items
 
 MOST_SEQUENCES = 1 << 20
 
@@ -49,11 +52,15 @@ def memory(
     require_number(length, "length", least=1, most=MAX_LENGTH, integer=True)
     require_number(sequences, "sequences", least=1, most=MOST_SEQUENCES, integer=True)
     if dtype is not None and dtype not in DTYPES:
-        raise ValueError(f"dtype must be one of {', '.join(DTYPES)}, got {short_repr(dtype)}")
+        raise ValueError(CONFIGS("value.one_of", name="dtype", options=join_items([*DTYPES]), got=short_repr(dtype)))
     if batched_tokens is not None:
         require_number(batched_tokens, "batched_tokens", least=1, most=MAX_LENGTH, integer=True)
     if weight_dtype is not None and weight_dtype not in WEIGHT_TYPES:
-        raise ValueError(f"weight_dtype must be one of {', '.join(WEIGHT_TYPES)}, got {short_repr(weight_dtype)}")
+        raise ValueError(
+            CONFIGS(
+                "value.one_of", name="weight_dtype", options=join_items([*WEIGHT_TYPES]), got=short_repr(weight_dtype)
+            )
+        )
     model = ModelConfig.read(config)
     with normalise_errors():
         fields = read_memory_fields(model)
@@ -63,9 +70,9 @@ def memory(
     assumed = {} if dtype or stored_cache else {"dtype": "bfloat16"}
     dtype = dtype or stored_cache or "bfloat16"
     if usual:
-        assumed["class defaults of transformers"] = f"for {', '.join(usual)}"
+        assumed["class defaults of transformers"] = TEXTS("assumed.for", keys=join_items(usual))
     if others:
-        assumed["other class defaults"] = f"for {', '.join(others)}"
+        assumed["other class defaults"] = TEXTS("assumed.for", keys=join_items(others))
     found: dict[str, Any] = {"length": int(length), "sequences": int(sequences), "dtype": dtype}
     kept, found["kv_cache_bytes"] = None, None
     try:
@@ -73,12 +80,14 @@ def memory(
             refuse_unread(model.mapping, "attention")
             if is_pipeline_part(model.mapping):
                 found["kv_cache_bytes"] = 0
-                reasons["kv_cache_bytes"] = "a diffusion model denoises all tokens at once and has no KV cache"
+                reasons["kv_cache_bytes"] = TEXTS("reason.diffusion")
             elif has_no_cache(fields):
                 found["kv_cache_bytes"] = 0
-                reasons["kv_cache_bytes"] = f"{fields.kind or 'it'} reads a whole text at once and has no KV cache"
+                reasons["kv_cache_bytes"] = TEXTS(
+                    "reason.encoder" if fields.kind else "reason.unnamed_encoder", kind=fields.kind
+                )
             elif dtype not in DTYPES:
-                raise ValueError(f"the file stores the cache as {dtype}, whose scales are not counted: give dtype")
+                raise ValueError(TEXTS("reason.cache_type", dtype=dtype))
             else:
                 kept = cache(model, dtype=dtype)
                 found["kv_cache_bytes"] = count_cache_bytes(kept, int(length), int(sequences))
@@ -90,14 +99,14 @@ def memory(
     if weight_dtype:
         each, stored = WEIGHT_TYPES[weight_dtype], weight_dtype
     elif held is not None:
-        stored = "the tensors of the GGUF file"
+        stored = TEXTS("stored.gguf")
     elif not is_given:
         assumed["weight_dtype"] = "bfloat16"
     found["weight_dtype"] = stored
     try:
         with normalise_errors():
             if is_pipeline_part(model.mapping):
-                raise ValueError("the weights of diffusion models are not counted")
+                raise ValueError(TEXTS("reason.diffusion_weights"))
             found["parameters"] = parameters(model)
             found["weight_bytes"] = held
             if held is None and weight_dtype:
@@ -112,7 +121,7 @@ def memory(
         found["runtime"] = runtime.lower()
         found["reserved_bytes"] = None
         if runtime.lower() != "vllm":
-            reasons["reserved_bytes"] = f"what {short_repr(runtime)} reserves was not read or run"
+            reasons["reserved_bytes"] = TEXTS("reason.runtime", runtime=short_repr(runtime))
         elif kept is None:
             reasons["reserved_bytes"] = reasons.get("kv_cache_bytes", "")
         else:
@@ -137,14 +146,9 @@ def describe_lengths(generation: Mapping[str, Any], length: int) -> list[str]:
     found, answer = generation.get("max_length"), generation.get("max_new_tokens")
     sentences = []
     if is_length(found) and found < length:
-        sentences.append(
-            f"generation_config.json: max_length is {found:,}. transformers ends a text there unless a call names "
-            "another length."
-        )
+        sentences.append(TEXTS("limit.max_length", limit=found))
     if is_length(answer) and answer < length:
-        sentences.append(
-            f"generation_config.json: max_new_tokens is {answer:,}. transformers and vLLM end an answer there."
-        )
+        sentences.append(TEXTS("limit.max_new_tokens", limit=answer))
     return sentences
 
 
@@ -181,21 +185,19 @@ def describe_memory(found: dict[str, Any]) -> str:
     """Return the answer in lines, for the terminal."""
     reasons = found["reasons"]
     lines = []
-    for key, label in (("kv_cache_bytes", "KV cache"), ("weight_bytes", "Weights"), ("reserved_bytes", "Reserved")):
+    for key in ("kv_cache_bytes", "weight_bytes", "reserved_bytes"):
         if key not in found:
             continue
         if found[key] is None:
-            lines.append(f"{label}: not known, {reasons[key].rstrip('.')}.")
-            continue
-        details = {
-            "kv_cache_bytes": f"{found['sequences']:,} × {found['length']:,} tokens in {found['dtype']}",
-            "weight_bytes": found["weight_dtype"] if found["parameters"] else "",
-            "reserved_bytes": f"by {found.get('runtime')}",
-        }[key]
-        lines.append(f"{label}: {human(found[key])} ({found[key]:,} bytes; {details}).")
-        if key == "kv_cache_bytes" and key in reasons:
-            lines[-1] = f"{label}: none, {reasons[key].rstrip('.')}."
+            lines.append(TEXTS(f"{key}.unknown", reason=remove_period(reasons[key])))
+        elif key == "kv_cache_bytes" and key in reasons:
+            lines.append(TEXTS(f"{key}.none", reason=remove_period(reasons[key])))
+        else:
+            stored = found["weight_dtype"] if found["parameters"] else ""
+            values = {name: found.get(name) for name in ("sequences", "length", "dtype", "runtime")}
+            lines.append(TEXTS(f"{key}.size", size=human(found[key]), bytes=found[key], stored=stored, **values))
     if found["parameters"] is not None:
-        lines.append(f"Parameters: {found['parameters']:,}.")
-    lines += [f"Assumed: {name} {value}." for name, value in found["assumed"].items()]
+        lines.append(TEXTS("parameters", parameters=found["parameters"]))
+    names = TEXTS.group("assumed.names")
+    lines += [TEXTS("assumed.line", name=names.get(name, name), value=each) for name, each in found["assumed"].items()]
     return "\n".join([*lines, *found["notes"]])

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from rope_viz.advice.memory import TEXTS
 from rope_viz.embedding.spec import MAX_LENGTH, require_number, short_repr
 from rope_viz.models.architecture import Architecture
 from rope_viz.models.config_reader import Fields
@@ -31,6 +32,7 @@ from rope_viz.models.parameter_formulas import (
     list_default_sizes,
 )
 from rope_viz.storage.decode_json import read_own
+from rope_viz.texts.texts import join_items
 
 # {usual key: other names under which published configs keep the size; "object.key" inside an object}.
 NAMES = read_own(__file__, "names.json")
@@ -221,15 +223,15 @@ def cache(config: Source, *, dtype: str = "bfloat16") -> Cache:
     `dtype` is one of `DTYPES`. Raises `ValueError` where the config does not say enough, with the key that is missing.
     """
     if dtype not in DTYPES:
-        raise ValueError(f"the data type of the cache must be one of {', '.join(DTYPES)}, got {short_repr(dtype)}")
+        raise ValueError(TEXTS("reason.dtype", types=join_items([*DTYPES]), dtype=short_repr(dtype)))
     model = ModelConfig.read(config)
     refuse_unread(model.mapping, "attention")
     fields = read_memory_fields(model)
     facts = fields.architecture.memory
     if has_no_cache(fields):
-        raise ValueError(f"{fields.kind} reads a whole text at once and has no KV cache")
+        raise ValueError(TEXTS("reason.encoder", kind=fields.kind))
     if facts.cache == "unknown" and fields.kind not in cache_layouts():
-        raise ValueError(f"the cache of {fields.kind} does not follow from heads and windows alone")
+        raise ValueError(TEXTS("reason.layout", kind=fields.kind))
     notes = []
     size = DTYPES[dtype]
     groups = make_block_groups(fields, size) if fields.config.get("block_configs") else None
@@ -242,7 +244,7 @@ def cache(config: Source, *, dtype: str = "bfloat16") -> Cache:
     if facts.indexer or (fields.config.get("index_head_dim") is not None and fields.size("kv_lora_rank")):
         notes.append(describe_indexer(fields, size, any(one.kind == "indexed_attention" for one in groups)))
     if any(one.state and one.every == 1 for one in groups):
-        notes.append("Recurrent layers store a state of constant size at every length.")
+        notes.append(TEXTS("note.recurrent"))
     return Cache(tuple(groups), dtype, tuple(notes))
 
 
@@ -250,8 +252,8 @@ def describe_indexer(fields: Fields, size: float, is_counted: bool) -> str:
     """Return a sentence on the keys of a sparse attention's indexer; in fp8 each has a scale of 4 bytes."""
     numbers = count_index_numbers(fields)
     if not is_counted:
-        return f"The indexer of its sparse attention stores about {numbers + 4} more bytes per token and layer."
-    return f"Counted for the indexer: {numbers * size:g} bytes per token and layer. In fp8 it takes {numbers + 4}."
+        return TEXTS("note.indexer", size=numbers + 4)
+    return TEXTS("note.indexer_counted", size=numbers * size, fp8=numbers + 4)
 
 
 # Types of encoders; where a config names one, its attention reads the whole text at once.
@@ -277,7 +279,7 @@ def make_block_groups(fields: Fields, size: float) -> list[Group]:
     found: Counter[tuple[int, int | None]] = Counter()
     blocks = fields.config["block_configs"]
     if not isinstance(blocks, (list, tuple)) or not all(isinstance(block, Mapping) for block in blocks):
-        raise ValueError("block_configs must be a list of objects")
+        raise ValueError(TEXTS("reason.block_configs"))
     for block in blocks:
         attention = block.get("attention")
         attention = attention if isinstance(attention, Mapping) else {}
@@ -310,7 +312,7 @@ def find_layer_kinds(fields: Fields) -> list[str]:
     else:
         count = fields.required("num_hidden_layers")
     if count > MAX_LAYERS:
-        raise ValueError(f"num_hidden_layers must be at most 10,000, got {count:,}")
+        raise ValueError(TEXTS("reason.layers", count=count))
     kinds = resolve_layer_types(fields) or find_unlisted_kinds(fields, count)
     if find_layer_window(fields) is None:
         kinds = ["full_attention" if kind == "sliding_attention" else kind for kind in kinds]
@@ -383,7 +385,7 @@ def find_unlisted_kinds(fields: Fields, count: int) -> list[str]:
     if filled is not None:
         return filled
     if facts.needs_layer_types:
-        raise ValueError(f"layer_types is missing, so it is unknown which layers of {fields.kind} have a window")
+        raise ValueError(TEXTS("reason.windows", kind=fields.kind))
     # The caches of transformers and vLLM take a window for any type.
     slides = config.get("sliding_window") and not facts.window_switch
     return ["sliding_attention" if slides else "full_attention"] * count
@@ -427,7 +429,7 @@ def make_group(fields: Fields, kind: str, layers: int, size: float, kept: int | 
         window = find_layer_window(fields) if kind == "sliding_attention" else chunk
         return Group(kind, layers, token(), window)
     if kind not in ATTENTION and not fields.architecture.memory.mamba_beside_attention:
-        raise ValueError(f"what a layer of type {short_repr(kind)} keeps is not known")
+        raise ValueError(TEXTS("reason.kind", kind=short_repr(kind)))
     if kind == "indexed_attention":
         return Group(kind, layers, token() + count_index_numbers(fields) * size)
     both = count_state_bytes(fields, "mamba", size) if fields.architecture.memory.mamba_beside_attention else 0.0
@@ -451,7 +453,7 @@ def count_token_bytes(fields: Fields, size: float) -> float:
     if latent is not None:
         return (latent + fields.required("qk_rope_head_dim")) * size
     if fields.architecture.head_size == "qk_rope_head_dim":
-        raise ValueError("kv_lora_rank is missing: expected a whole number")
+        raise ValueError(TEXTS("reason.kv_lora_rank"))
     return 2.0 * count_kv_heads(fields) * fields.head_dim() * size
 
 
@@ -515,4 +517,4 @@ def human(count: float) -> str:
     for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
         if count >= scale:
             return f"{count / scale:.3g} {unit}"
-    return f"{count:.0f} bytes"
+    return TEXTS("bytes", size=count)

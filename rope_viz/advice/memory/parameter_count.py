@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rope_viz.advice.memory import TEXTS
 from rope_viz.advice.memory.kv_cache import (
     ATTENTION,
     OTHER_NAMES,
@@ -67,11 +68,11 @@ def count_weight_bytes(model: ModelConfig, config: Mapping[str, Any], count: int
     quantized = find_quantization(model.mapping, config)
     if quantized is None:
         if unread := find_unread_method(model.mapping, config):
-            raise ValueError(f"the bits of the quantization {short_repr(unread)} are not read: give weight_dtype")
+            raise ValueError(TEXTS("reason.bits", unread=short_repr(unread)))
         return round(count * find_weight_storage(model.mapping, config)[0]), {}
     counted = read_whole(quantized.get(COUNTED), -1)
     if counted == 0:
-        raise ValueError("the size of the weights is not known: their layers were not read")
+        raise ValueError(TEXTS("reason.unread_layers"))
     if counted > 0:
         return counted, {}
     each, plain = find_weight_storage(model.mapping, config)[0], find_plain_bytes(model.mapping, config)
@@ -80,7 +81,7 @@ def count_weight_bytes(model: ModelConfig, config: Mapping[str, Any], count: int
         return round(experts * each + (count - experts) * plain), {}
     rules = read_quantization(quantized)
     if rules is None:
-        return round(count * each), {"all weights": f"in {8 * each:g} bits"}
+        return round(count * each), {"all weights": TEXTS("assumed.bits", bits=8 * each)}
     return count_quantized_bytes(model, rules, count, plain)
 
 
@@ -98,8 +99,8 @@ def count_quantized_bytes(
     assumed = dict(rules.assumed)
     if not -0.002 * count <= rest <= 0.03 * count + towers:
         if rules.usual is None:
-            raise ValueError(f"the matrices of {fields.kind or 'this model'} are not told apart, as its bits need")
-        assumed["quantized"] = "all weights but embeddings, head and other towers"
+            raise ValueError(TEXTS("reason.matrices" if fields.kind else "reason.unnamed_matrices", kind=fields.kind))
+        assumed["quantized"] = TEXTS("assumed.some_weights")
         outside += towers
         return round((count - outside) * rules.usual.usual_bits / 8 + outside * plain), assumed
     total = float(rest) * plain
@@ -227,7 +228,7 @@ def weight_bytes(config: Source) -> tuple[float, str]:
     model = ModelConfig.read(config)
     held = find_file_bytes(model.mapping)
     if held is not None:
-        return float(held), "GGUF file"
+        return float(held), TEXTS("stored.header")
     config = model.fields.config
     stored = find_weight_storage(model.mapping, config)[1]
     return float(count_weight_bytes(model, config, parameters(model))[0]), stored

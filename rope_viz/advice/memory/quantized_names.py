@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from rope_viz.advice.memory import TEXTS
 from rope_viz.embedding.spec import short_repr
 
 # Replaced one after the other in a path from the word layers on.
@@ -67,7 +68,7 @@ class Names:
             else:
                 paths.add(spell_usually(pattern))
         if len(expressions) > MOST_EXPRESSIONS or len(globs) > MOST_GLOBS:
-            raise ValueError("the list of patterns of the quantization is too long")
+            raise ValueError(TEXTS("reason.long_patterns"))
         return cls(frozenset(paths), tuple(dict.fromkeys(globs)), tuple(dict.fromkeys(expressions)))
 
     @functools.cached_property
@@ -109,9 +110,9 @@ def require_safe(pattern: str) -> str:
     """Return a regular expression that is read. Raises `ValueError` for others."""
     repeats = pattern.count("*") + pattern.count("+")
     if len(pattern) > LONGEST_PATTERN or repeats > MOST_REPEATS or not SAFE.fullmatch(pattern):
-        raise ValueError(f"the pattern {short_repr(pattern)} of the quantization is not read")
+        raise ValueError(TEXTS("reason.pattern", pattern=short_repr(pattern)))
     try:
         re.compile(pattern)
     except re.error:
-        raise ValueError(f"the pattern {short_repr(pattern)} of the quantization is no regular expression") from None
+        raise ValueError(TEXTS("reason.no_pattern", pattern=short_repr(pattern))) from None
     return pattern

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from rope_viz.advice.memory import TEXTS
 from rope_viz.advice.memory.kv_cache import DTYPES, Cache, Group, cache, read_memory_fields
 from rope_viz.models.config_reader import Fields
 from rope_viz.models.model_config import ModelConfig
@@ -128,7 +129,7 @@ def count_reserved_bytes(model: ModelConfig, kept: Cache, length: int, engine: V
 def list_layers(model: ModelConfig, group: Group, dtype: str, engine: VllmSettings) -> Iterator[PagedLayers]:
     """Yield the layers of one group as vLLM sees them: attention, and a recurrence, also where one layer has both."""
     if group.entry or group.kind == "indexed_attention":
-        raise ValueError("what vLLM reserves for compressed layers and for those with an index was not run")
+        raise ValueError(TEXTS("reason.compressed"))
     if group.per_token:
         chunk = group.window if group.kind == "chunked_attention" else None
         yield PagedLayers(group.layers, group.per_token, None if chunk else group.window, chunk)
@@ -136,7 +137,7 @@ def list_layers(model: ModelConfig, group: Group, dtype: str, engine: VllmSettin
         fields = read_memory_fields(model)
         states = fields.architecture.runtime("vllm").get("states")
         if states is None:
-            raise ValueError(f"what vLLM reserves for recurrent layers of {fields.kind} was not run")
+            raise ValueError(TEXTS("reason.recurrent", kind=fields.kind))
         yield PagedLayers(group.layers, 0.0, state=count_state_bytes(model, group, dtype, engine), states=int(states))
 
 

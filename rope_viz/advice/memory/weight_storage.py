@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from rope_viz.advice.memory import TEXTS
 from rope_viz.advice.memory.kv_cache import NAMES
 from rope_viz.advice.memory.quantized_names import Names
 from rope_viz.advice.memory.weight_matrices import Matrix
@@ -99,7 +100,11 @@ def find_cache_type(*places: Mapping[str, Any]) -> str | None:
             scheme = found.get(key)
             if isinstance(scheme, Mapping) and scheme.get("num_bits") is not None:
                 bits, kind = scheme["num_bits"], scheme.get("type")
-                return "fp8" if (bits, kind) == (8, "float") else f"{kind} of {short_repr(bits)} bits"
+                return (
+                    "fp8"
+                    if (bits, kind) == (8, "float")
+                    else TEXTS("stored.cache_bits", kind=kind, bits=short_repr(bits))
+                )
             if isinstance(scheme, str) and scheme:
                 return "fp8" if scheme.upper() == "FP8" else short_repr(scheme)
     return None
@@ -118,9 +123,9 @@ def find_weight_storage(*places: Mapping[str, Any]) -> tuple[float, str, bool]:
     if quantized is not None:
         name = quantized.get("quant_method") or quantized.get("quant_algo") or "quantized"
         if quantized.get("quantized_layers") or quantized.get("quant_algo") == "MIXED_PRECISION":
-            return 0.0, f"{name}, mixed precision", True
+            return 0.0, TEXTS("stored.mixed", name=name), True
         each = find_bytes_per_weight(quantized) or 0.0
-        return each, f"{name}, {8 * each:g} bits", True
+        return each, TEXTS("stored.bits", name=name, bits=8 * each), True
     if unread := find_unread_method(*places):
         return 0.0, unread, True
     names = (part.get(key) for part in places for key in ("dtype", "torch_dtype"))
@@ -212,7 +217,7 @@ def read_quantization(quantized: Mapping[str, Any]) -> Quantization | None:
     group, assumed = read_group(quantized), dict[str, str]()
     if method in ("awq", "gptq", "auto-round", "auto_round", "intel/auto-round") and bits is not None:
         if group is None:
-            group, assumed = DEFAULT_GROUP, {"group_size": f"{DEFAULT_GROUP}, the default of the class"}
+            group, assumed = DEFAULT_GROUP, {"group_size": TEXTS("assumed.class_default", value=DEFAULT_GROUP)}
         bits *= 8
         zeros = 0 if method == "awq" and quantized.get("zero_point") is False else bits
         usual = Scheme(bits, 16 + zeros, group, order=32 if method == "gptq" else 0)
@@ -221,7 +226,7 @@ def read_quantization(quantized: Mapping[str, Any]) -> Quantization | None:
         modules = [str(key) for key in dynamic] if isinstance(dynamic, Mapping) else []
         dropped = Names.from_patterns(key for key in modules if key.startswith("-:"))
         if any(not key.startswith("-:") for key in modules):
-            raise ValueError("layers of other bits under dynamic of GPTQ are not counted")
+            raise ValueError(TEXTS("reason.gptq"))
         named = ((dropped, None), *named)
         return Quantization(usual, named, excluded, quantized.get("lm_head") is True, assumed=assumed)
     if method == "bitsandbytes" and bits is not None:
@@ -285,12 +290,12 @@ def read_mixed(quantized: Mapping[str, Any], excluded: Names) -> Quantization:
     if not isinstance(layers, Mapping) or not layers:
         if isinstance(quantized.get("config_groups"), Mapping):
             return read_groups(quantized, excluded)
-        raise ValueError("the precision is mixed and quantized_layers is missing: add hf_quant_config.json")
+        raise ValueError(TEXTS("reason.mixed"))
     listed: dict[Scheme, list[str]] = {}
     for name, part in layers.items():
         scheme = find_algorithm(part) if isinstance(part, Mapping) else None
         if scheme is None:
-            raise ValueError(f"the quantization of {short_repr(name)} is not known")
+            raise ValueError(TEXTS("reason.quantization", name=short_repr(name)))
         listed.setdefault(scheme, []).append(str(name))
     usual = read_quantization({"quant_method": "fp8", **pick(quantized, "weight_block_size")})
     base = usual.usual if usual and quantized.get("quant_method") == "fp8" else None
@@ -314,7 +319,7 @@ def read_groups(quantized: Mapping[str, Any], excluded: Names) -> Quantization:
         scheme = read_group_scheme(weights, str(group.get("format") or quantized.get("format")))
         targets = group.get("targets", ["Linear"])
         if not list_texts(targets):
-            raise ValueError("the layers of a group of config_groups are missing")
+            raise ValueError(TEXTS("reason.groups"))
         if "Linear" in targets:
             usual = usual or scheme
         else:
@@ -328,7 +333,7 @@ def read_group_scheme(weights: Mapping[str, Any], format: str) -> Scheme:
     """Return the scheme of the weights of one group."""
     bits, strategy = weights.get("num_bits"), str(weights.get("strategy"))
     if isinstance(bits, bool) or not isinstance(bits, (int, float)) or not 0 < bits <= 16:
-        raise ValueError(f"num_bits of a group of weights must be between 1 and 16, got {short_repr(bits)}")
+        raise ValueError(TEXTS("reason.num_bits", bits=short_repr(bits)))
     group = read_group(weights) or 0
     blocks = weights.get("block_structure")
     if strategy == "block" and isinstance(blocks, (list, tuple)) and len(blocks) == 2:

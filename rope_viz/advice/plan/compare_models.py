@@ -11,14 +11,12 @@ import numpy as np
 
 from rope_viz.advice.memory.estimate_memory import memory, with_catalog_sizes
 from rope_viz.advice.memory.kv_cache import human
+from rope_viz.advice.plan import TEXTS
 from rope_viz.embedding.scaling import LABELS
 from rope_viz.embedding.spec import FloatArray, RopeSpec, knobs
+from rope_viz.models import TEXTS as CONFIGS
 from rope_viz.models.identity.shipped_scaling import format_value
-from rope_viz.models.layer_patterns import WHERE
 from rope_viz.models.model_config import ModelConfig
-
-UNKNOWN = "not known"
-LAYERS = {"full_attention": "full attention", "sliding_attention": "sliding window", "": "all layers"}
 
 
 @dataclass(frozen=True)
@@ -110,12 +108,20 @@ def default_length(first: ModelConfig, second: ModelConfig) -> int:
 def list_lengths(sides: tuple[Side, Side]) -> list[Fact]:
     """Return model type and lengths."""
     lengths = [side.config.trained_length for side in sides]
-    words = [f"{one.length:,}" if one.is_known else f"not documented ({one.name} {one.length:,})" for one in lengths]
+    words = [
+        f"{one.length:,}" if one.is_known else TEXTS("compared.not_documented", name=one.name, length=one.length)
+        for one in lengths
+    ]
     original = [side.config.original_length if side.config.has_original_length else None for side in sides]
     return [
-        _fact("model_type", "model type", *(side.config.model_type for side in sides)),
-        Fact("trained_length", "trained length", (lengths[0].length, lengths[1].length), (words[0], words[1])),
-        _fact("original_length", "original length", *original),
+        _fact("model_type", TEXTS("compared.model_type"), *(side.config.model_type for side in sides)),
+        Fact(
+            "trained_length",
+            TEXTS("compared.trained_length"),
+            (lengths[0].length, lengths[1].length),
+            (words[0], words[1]),
+        ),
+        _fact("original_length", TEXTS("compared.original_length"), *original),
         _fact("limit", "max_position_embeddings", *(side.config.limit for side in sides)),
     ]
 
@@ -125,8 +131,8 @@ def list_layers(sides: tuple[Side, Side]) -> list[Fact]:
     rotating = [count_rotating(side.config) for side in sides]
     windows = [side.config.window for side in sides]
     return [
-        _fact("rotating_layers", "layers that rotate", *rotating, none=UNKNOWN),
-        _fact("window", "window of all rotating layers", *windows, none="none"),
+        _fact("rotating_layers", TEXTS("compared.rotating"), *rotating, none=TEXTS("compared.unknown")),
+        _fact("window", TEXTS("compared.window"), *windows, none=TEXTS("compared.no_window")),
     ]
 
 
@@ -134,8 +140,17 @@ def count_rotating(config: ModelConfig) -> str | None:
     """Return how many layers rotate, such as "36 of 36"; None where it is not known."""
     rotating, layers = config.rotating_layers, config.fields.size("num_hidden_layers")
     if rotating is not None:
-        return f"{sum(rotating)} of {len(rotating)}"
-    return None if layers is None or config.architecture.layers.rotating in WHERE else f"{layers} of {layers}"
+        return describe_count(sum(rotating), len(rotating))
+    return (
+        None
+        if layers is None or config.architecture.layers.rotating in CONFIGS.group("rotating.which")
+        else describe_count(layers, layers)
+    )
+
+
+def describe_count(rotating: int, layers: int) -> str:
+    """Return how many of the layers rotate."""
+    return TEXTS("compared.count", rotating=rotating, layers=layers)
 
 
 def list_embeddings(sides: tuple[Side, Side]) -> list[Fact]:
@@ -158,19 +173,19 @@ def list_embeddings(sides: tuple[Side, Side]) -> list[Fact]:
         specs = [None if name is None else side.config.specs[name] for side, name in zip(sides, pair, strict=True)]
         key = next(name for name in pair if name is not None)
         single = len(types) == 1
-        facts += _compare_specs(specs, "" if single else f"{key}.", "" if single else f"{LAYERS.get(key, key)}: ")
+        facts += _compare_specs(specs, "" if single else f"{key}.", "" if single else key or "all_layers")
     return facts
 
 
 def list_memory(memories: tuple[dict[str, Any], dict[str, Any]], length: int) -> list[Fact]:
     """Return parameters, weights and cache of one text of the length."""
     labels = {
-        "parameters": ("parameters", lambda value: f"{value:,}"),
-        "weight_bytes": ("weights", human),
-        "kv_cache_bytes": (f"KV cache, {length:,} tokens", human),
+        "parameters": (TEXTS("compared.parameters"), lambda value: f"{value:,}"),
+        "weight_bytes": (TEXTS("compared.weights"), human),
+        "kv_cache_bytes": (TEXTS("compared.cache", length=length), human),
     }
     return [
-        _fact(key, label, *(found[key] for found in memories), none=UNKNOWN, form=form)
+        _fact(key, label, *(found[key] for found in memories), none=TEXTS("compared.unknown"), form=form)
         for key, (label, form) in labels.items()
     ]
 
@@ -179,24 +194,28 @@ def _of_method(spec: RopeSpec, name: str) -> Any:
     return getattr(spec.scaling, name, None)
 
 
-def _compare_specs(specs: Sequence[RopeSpec | None], key: str, before: str) -> list[Fact]:
+def _compare_specs(specs: Sequence[RopeSpec | None], key: str, layers: str) -> list[Fact]:
     def fact(name: str, label: str, read: Callable[[RopeSpec], Any]) -> Fact:
-        return _fact(key + name, before + label, *(None if spec is None else read(spec) for spec in specs))
+        kind = TEXTS.group("compared.kinds").get(layers, layers)
+        label = TEXTS("compared.of_layers", layers=kind, label=label) if layers else label
+        return _fact(key + name, label, *(None if spec is None else read(spec) for spec in specs))
 
     facts = [
-        fact("base", "base", lambda spec: spec.base),
-        fact("head_dim", "head dimension", lambda spec: spec.head_dim),
-        fact("rotary_dim", "rotated dimensions", lambda spec: spec.rotary_dim),
-        fact("pairs", "pairs", lambda spec: spec.pairs),
-        fact("pairing", "pairing", lambda spec: spec.pairing),
-        fact("method", "scaling", lambda spec: LABELS[spec.scaling.name]),
+        fact("base", TEXTS("compared.base"), lambda spec: spec.base),
+        fact("head_dim", TEXTS("compared.head_dim"), lambda spec: spec.head_dim),
+        fact("rotary_dim", TEXTS("compared.rotary_dim"), lambda spec: spec.rotary_dim),
+        fact("pairs", TEXTS("compared.pairs"), lambda spec: spec.pairs),
+        fact("pairing", TEXTS("compared.pairing"), lambda spec: spec.pairing),
+        fact("method", TEXTS("compared.scaling"), lambda spec: LABELS[spec.scaling.name]),
     ]
     names = dict.fromkeys(name for spec in specs if spec is not None for name in vars(spec.scaling))
     for name in names:
         labels = [knobs(spec.scaling)[name].label for spec in specs if spec and name in knobs(spec.scaling)]
         label = labels[0] if labels else name.replace("_", " ")
         facts.append(fact(name, label, functools.partial(_of_method, name=name)))
-    factor = fact("attention_factor", "attention factor", lambda spec: round(spec.attention_factor(spec.target), 6))
+    factor = fact(
+        "attention_factor", TEXTS("compared.attention"), lambda spec: round(spec.attention_factor(spec.target), 6)
+    )
     return [*facts, factor]
 
 

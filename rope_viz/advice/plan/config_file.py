@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.advice.lint import Finding, check
+from rope_viz.advice.plan import TEXTS
 from rope_viz.advice.plan.export import (
     TARGETS,
     config_to_change,
@@ -30,10 +31,12 @@ from rope_viz.models.edit_config import write_new_keys, write_old_keys
 from rope_viz.models.formats import without_source
 from rope_viz.models.length_keys import LENGTH_KEYS, find_lower_lengths
 from rope_viz.models.model_config import ModelConfig, Source
-from rope_viz.models.user_config import join_words
 from rope_viz.runtimes import RUNTIMES, emulate_case, read_case
 from rope_viz.runtimes.longest_length import explain_refused_length
 from rope_viz.runtimes.releases import format_name
+from rope_viz.texts import Sentence, join
+from rope_viz.texts.sentences import describe_error, remove_period
+from rope_viz.texts.texts import join_clauses, join_list
 
 IN_VAIN = ("scaled-window", "scaled-sliding")
 """Rules about scaling that extends nothing: their findings count, whatever their severity."""
@@ -85,10 +88,6 @@ def has_same_angles(one: RopeSpec, other: RopeSpec) -> bool:
     )
 
 
-GENERAL = " (general rules, not verified for this model)"
-COMPARE = "Compare the running model's frequencies with rope-viz verify before you rely on it."
-
-
 @dataclass(frozen=True)
 class ConfigFile:
     """The whole config.json to write.
@@ -123,19 +122,20 @@ class ConfigFile:
     @property
     def proof(self) -> tuple[str, ...]:
         """Which runtimes read it as it is meant, which do not, and for which that is not known, in sentences."""
-        computed = [f"layer types {join_words(list(self.layers))}"] if self.layers else []
-        computed += [f"also in {join_words(list(self.parts))}"] if self.parts else []
-        where = f" ({'; '.join(computed)})" if computed else ""
+        layers, parts = join_list(self.layers), join_list(self.parts)
+        computed = [TEXTS("file.layers", layers=layers)] if layers else []
+        computed += [TEXTS("file.parts", parts=parts)] if parts else []
         able: tuple[str, ...] = ()
         if self.runtimes:
-            names = join_words([spell_release(one) for one in self.runtimes])
-            able = (f"Checked: {names} {compute(self.runtimes)} from this{where}.",)
-        unable = tuple(f"Not in {spell_release(other.rstrip('.'))}." for other in self.others)
+            names = join_list([spell_release(one) for one in self.runtimes])
+            where = TEXTS("file.where", parts=join_clauses(computed)) if computed else ""
+            able = (TEXTS("file.able", count=len(self.runtimes), runtimes=names, where=where),)
+        unable = tuple(TEXTS("file.unable", runtime=spell_runtime(other)) for other in self.others)
         if not self.unverified:
             return able + unable
-        unverified = join_words([spell_release(one) for one in self.unverified])
-        general = f"By general rules, not verified for this model, {unverified}"
-        return (*able, *unable, f"{general} {compute(self.unverified)}{' too' if able else ''}. {COMPARE}")
+        names = join_list([spell_release(one) for one in self.unverified])
+        general = TEXTS("file.general_too" if able else "file.general", count=len(self.unverified), runtimes=names)
+        return (*able, *unable, join(general, TEXTS("compare_running")))
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def write_config_file(
     model = drop_source(config_to_change(config, spec))
     unchanged = model.specs.get(layer if layer in model.specs else model.main_layer) == spec
     if unchanged and not find_lower_lengths(model.part.config, spec.target):
-        return check_config_file(model, {}, "The file does not need to change.", find_support(model, spec, layer))
+        return check_config_file(model, {}, TEXTS("file.unchanged"), find_support(model, spec, layer))
     wanted = [require_target(name) for name in runtimes]
     written: list[Candidate] = []
     for old in (True, False):
@@ -269,27 +269,21 @@ def check_config_file(
 
 def keep_config_file(model: ModelConfig) -> ConfigFile:
     """Return the config as it is, for a plan that writes nothing."""
-    return check_config_file(model, {}, "Nothing is written.", RuntimeSupport())
+    return check_config_file(model, {}, TEXTS("file.nothing"), RuntimeSupport())
 
 
 def describe_generation(old: bool, found: RuntimeSupport, model: ModelConfig) -> str:
     """Return which keys a file is written in, who reads those, and what transformers_version has to do with it."""
     four = any(name.startswith("transformers 4") for name in found.able)
     if not found.able and found.unverified:
-        keys = "rope_theta and rope_scaling" if old else "rope_parameters"
-        text = f"Written as {keys}, by general rules: it is unknown whether any release of transformers reads them."
-    elif old and four:
-        text = "Written as rope_theta and rope_scaling: transformers 4 and 5 read these in the same way."
+        text = TEXTS("written.old_unknown" if old else "written.new_unknown")
     elif old:
-        text = "Written as rope_theta and rope_scaling; no executed release 4 of transformers has this model."
+        text = TEXTS("written.old" if four else "written.old_five")
     else:
-        text = "Written as rope_parameters, for transformers 5: releases before 5 do not read this key."
+        text = TEXTS("written.new")
     version = model.mapping.get("transformers_version") or model.part.config.get("transformers_version")
     if isinstance(version, str):
-        text += (
-            f' transformers_version stays "{version[:20]}": it names the release that wrote the file. No runtime uses '
-            "it to decide how to read these keys."
-        )
+        text = join(text, TEXTS("written.version", version=version[:20]))
     return text
 
 
@@ -299,9 +293,11 @@ def spell_release(text: str) -> str:
     return f"{format_name(runtime)}{space}{rest}"
 
 
-def compute(names: Sequence[str]) -> str:
-    """Return the end of a sentence about these runtimes, with the verb in the right number."""
-    return f"{'computes' if len(names) == 1 else 'compute'} the intended frequencies"
+def spell_runtime(text: str) -> str:
+    """Return why a runtime cannot do something, with its name as its makers write it."""
+    if not isinstance(text, Sentence) or "runtime" not in text.values:
+        return text
+    return TEXTS(text.entries[0], **{**text.values, "runtime": spell_release(text.values["runtime"])})
 
 
 def find_support(
@@ -318,31 +314,32 @@ def find_support(
     try:
         case = read_case(model, length=length, layer_type=layer)
     except ValueError as error:
-        return RuntimeSupport(unable=(f"any runtime: {error}",))
+        return RuntimeSupport(unable=(TEXTS("support_any", problem=describe_error(error)),))
     for runtime, version in RUNTIMES:
         if runtime in ("paper", "tensorrt-llm"):
             continue
-        name, why = f"{runtime} {version.split(' ')[0]}", ""
+        name, key = f"{runtime} {version.split(' ')[0]}", ""
+        values: dict[str, Any] = {"runtime": name}
         try:
             found = emulate_case(runtime, version, case)
         except ValueError as error:
-            unable.append(f"{name}, which cannot be emulated: {error}")
+            unable.append(TEXTS("unable.not_emulated", problem=describe_error(error), **values))
             continue
+        unknown = found.known.how == "not known"
         if found.remote:
-            why = f"which refuses it without the model's own code: {found.remote}"
+            key, values["reason"] = "remote", remove_period(found.remote)
         elif not found.supported:
-            why = f"which refuses it: {found.reason}"
+            key, values["reason"] = "refuses", remove_period(found.reason)
         elif describe_difference(spec, found, length):
-            applied = "; ".join(rule.text.rstrip(".") for rule in found.rules)
-            why = f"by its rules: {applied or 'it reads other keys'}"
+            applied = join_clauses([remove_period(rule.text) for rule in found.rules])
+            key, values["reason"] = "rules", applied or TEXTS("unable.other_keys")
         elif refused := explain_refused_length(model, runtime, spec.target):
-            why = f"where {refused}"
+            key, values["reason"] = "length", remove_period(refused)
         elif before is not None and len(before.specs) > 1:
             strayed = find_changed_layers(before, model, layer or before.main_layer, runtime, version)
-            why = f"where it also changes the {join_words(strayed)} layers" if strayed else ""
-        unknown = found.known.how == "not known"
-        if why:
-            unable.append(f"{name}, {why.rstrip('.')}{GENERAL if unknown else ''}")
+            key, values["layers"] = "layers" if strayed else "", join_list(strayed)
+        if key:
+            unable.append(TEXTS(f"unable.{key}", general=TEXTS("unable.general") if unknown else "", **values))
         else:
             (unverified if unknown else able).append(name)
     return RuntimeSupport(tuple(able), tuple(unable), tuple(unverified))
@@ -373,7 +370,7 @@ def extend_other_parts(model: ModelConfig, spec: RopeSpec) -> OtherParts:
     name = model.path[0] if model.path else None
     crossing = model.part.config.get("cross_attention_layers")
     if isinstance(crossing, list) and crossing:
-        notes.append(f"The {len(crossing)} cross-attention layers stay as they are: they have no positions.")
+        notes.append(TEXTS("parts.crossing", layers=len(crossing)))
     for key, given in model.mapping.items() if name is not None else ():
         if key == name or not PARTS.search(str(key)) or not isinstance(given, Mapping):
             continue
@@ -383,15 +380,15 @@ def extend_other_parts(model: ModelConfig, spec: RopeSpec) -> OtherParts:
         layer = part.main_layer
         before, ours = part.specs[layer], model.specs[model.main_layer]
         if before.context != ours.context or not has_same_angles(before, ours):
-            notes.append(f"{key} stays as it is: it has positions of its own, up to {part.limit:,}.")
+            notes.append(TEXTS("parts.own_positions", part=key, limit=part.limit))
             continue
         write = write_new_keys if "rope_parameters" in given else write_old_keys
         change = write(part, next(list_config_forms(spec)), layer or None)
         written = ModelConfig.read(change.whole)
         if written.problems or not has_same_angles(spec, written.specs[layer]):
-            notes.append(f"{key} stays as it is: its class cannot say this embedding.")
+            notes.append(TEXTS("parts.own_class", part=key))
             continue
         whole[key] = {inner: value for inner, value in change.whole.items() if inner != "model_type" or inner in given}
         fragment[key] = change.fragment
-        notes.append(f"{key} is extended in the same way.")
+        notes.append(TEXTS("parts.extended", part=key))
     return OtherParts(whole, fragment, tuple(notes))

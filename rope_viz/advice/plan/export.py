@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from rope_viz.advice.plan import TEXTS
 from rope_viz.embedding.scaling import list_config_forms
 from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models.edit_config import Change, write_new_keys, write_old_keys
@@ -27,6 +28,8 @@ from rope_viz.runtimes.llamacpp import write_flags, write_lost_flags
 from rope_viz.runtimes.longest_length import explain_refused_length
 from rope_viz.runtimes.provenance import Known
 from rope_viz.runtimes.releases import find_version, match_name
+from rope_viz.texts.sentences import continue_sentence, describe_error
+from rope_viz.texts.texts import join_clauses, join_items, join_list
 
 Config: TypeAlias = dict[str, Any]
 
@@ -126,7 +129,7 @@ def require_target(name: str) -> str:
     """Return the target that this name means in any spelling. Raises `ValueError` that lists the targets."""
     found = find_target(name)
     if found not in TARGETS:
-        raise ValueError(f"the runtime must be one of {', '.join(TARGETS)}, got {short_repr(name)}")
+        raise ValueError(TEXTS("export.runtime", runtimes=join_items([*TARGETS]), got=short_repr(name)))
     return found
 
 
@@ -173,12 +176,12 @@ def check_draft(
         try:
             result = emulate(written, length=length, flags=draft.flags or None, **asked)
         except ValueError as error:
-            reason = str(error)
+            reason = describe_error(error)
             break
         known, remote = result.known, result.remote
         different = describe_difference(spec, result, length)
         if different and result.supported and spec.is_scaled and not written.architecture.rope.reads_scaling:
-            different = f"the class of {written.model_type} has no key for {spec.scaling.name}: its code fixes the base"
+            different = TEXTS("export.fixed_base", kind=written.model_type, method=spec.scaling.name)
         reason = reason or different
         if result.inv_freq is None or result.attention_factor is None:
             break
@@ -199,7 +202,8 @@ def check_other_layers(result: Export, model: ModelConfig, written: ModelConfig,
     result = dataclasses.replace(result, changed=(layer, *strayed), kept=tuple(kept))
     if not strayed or not result.faithful:
         return result
-    return dataclasses.replace(result, faithful=False, reason=f"it also changes the {' and '.join(strayed)} layers")
+    reason = TEXTS("export.other_layers", layers=join_list(strayed, more="end"))
+    return dataclasses.replace(result, faithful=False, reason=reason)
 
 
 def find_changed_layers(
@@ -239,22 +243,21 @@ def describe_difference(spec: RopeSpec, result: Emulation, length: int | None) -
     if result.inv_freq is None or result.attention_factor is None:
         return result.reason
     intended, because = spec.inv_freq(length), join_rules(result)
-    because = because or f"it has no key or flag for {spec.scaling.name if spec.is_scaled else 'this'}"
+    method = spec.scaling.name
+    because = because or (TEXTS("export.no_key", method=method) if spec.is_scaled else TEXTS("export.no_key_for_this"))
     if len(intended) != len(result.inv_freq):
-        return f"{len(result.inv_freq)} pairs rotate, not {len(intended)}: {because}"
+        return TEXTS("export.pairs", rotate=len(result.inv_freq), intended=len(intended), because=because)
     if not np.allclose(intended, result.inv_freq, rtol=TOLERANCE, atol=0.0):
-        at = "" if length is None else f" at {length:,} tokens"
-        return f"other frequencies{at}: {because}"
+        key = "export.frequencies" if length is None else "export.frequencies_at"
+        return TEXTS(key, length=length, because=because)
     if not math.isclose(result.attention_factor, spec.attention_factor(length), rel_tol=TOLERANCE):
-        return f"the factor on cos and sin is {result.attention_factor:.6g}: {because}"
+        return TEXTS("export.attention", factor=result.attention_factor, because=because)
     return ""
 
 
 def join_rules(result: Emulation) -> str:
     """Return the rules of a runtime as parts of one sentence: small letters where no name begins them."""
-    parts = [rule.text.rstrip(".") for rule in result.rules]
-    articles = ("A", "An", "The", "No", "There", "Some", "Only")
-    return "; ".join(text[:1].lower() + text[1:] if text.split(" ")[0] in articles else text for text in parts)
+    return join_clauses([continue_sentence(rule.text) for rule in result.rules])
 
 
 def measure_distance(result: Export) -> float:

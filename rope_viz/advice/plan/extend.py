@@ -16,10 +16,12 @@ import numpy as np
 from rope_viz.embedding.scaling import METHODS, turns
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, require_number, short_repr
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL, bands
+from rope_viz.models import TEXTS as CONFIGS
 from rope_viz.models.edit_config import write_new_keys
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.models.rope_config import to_config
 from rope_viz.studies.decay import first_negative_distance
+from rope_viz.texts.texts import join_items
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def extend(spec: RopeSpec, method: str, target: int) -> RopeSpec:
     its own formula needs to divide the last pair by target / context.
     """
     if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {short_repr(method)}")
+        raise ValueError(CONFIGS("value.one_of", name="method", options=join_items([*METHODS]), got=short_repr(method)))
     scaling = spec.scaling if spec.scaling.name == method else METHODS[method]()
     scaling = scaling.reaching(max(target / spec.context, 1.0))
     rotary_dim = spec.head_dim if scaling.rotates_whole_head else spec.rotary_dim

@@ -12,21 +12,22 @@ from rope_viz.advice.memory.estimate_memory import with_catalog_sizes
 from rope_viz.advice.memory.kv_cache import GPU, USED, Cache, Group, cache, human, read_memory_fields
 from rope_viz.advice.memory.parameter_count import weight_bytes
 from rope_viz.advice.memory.weight_storage import find_cache_type
+from rope_viz.advice.plan import TEXTS
 from rope_viz.advice.plan.config_file import ConfigFile, is_grave, is_reader, keep_config_file, write_config_file
 from rope_viz.advice.plan.export import export, require_target, without_about
 from rope_viz.advice.plan.rank_methods import Advice, recommend
 from rope_viz.advice.plan.runtime_instructions import NAMES, Instructions, write_instructions
 from rope_viz.advice.plan.ways import RANKS, Way, describe_short_texts
 from rope_viz.embedding.spec import require_number, short_repr
+from rope_viz.models import TEXTS as CONFIGS
 from rope_viz.models.catalog import Model
 from rope_viz.models.formats import without_source
 from rope_viz.models.formats.json_source import source_file
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig, Source
-from rope_viz.models.user_config import join_words
-from rope_viz.texts import Texts
+from rope_viz.texts.sentences import describe_error, remove_period
+from rope_viz.texts.texts import join_clauses, join_list
 
-TEXTS = Texts("plan")
 MOST_SEQUENCES = 4096
 
 
@@ -62,13 +63,14 @@ class Memory:
     def sentences(self, length: int) -> tuple[str, ...]:
         """Return the numbers in sentences."""
         if self.cache is None:
-            return (f"The memory is unknown: {self.problem.rstrip('.')}.",)
-        many = f"{self.sequences:,} sequences of " if self.sequences > 1 else ""
-        each = f", {human(self.cache.per_token)} for each additional token" if self.cache.per_token else ""
-        groups = join_words([f"{group.layers} layers with {describe_kind(group)}" for group in self.cache.groups])
+            return (TEXTS("memory.unknown", problem=remove_period(self.problem)),)
+        kinds = [TEXTS("memory.group", layers=group.layers, kind=describe_kind(group)) for group in self.cache.groups]
+        values = {"dtype": self.cache.dtype, "cached": human(self.cached), "length": length}
+        each = TEXTS("memory.each", size=human(self.cache.per_token)) if self.cache.per_token else ""
+        many = TEXTS("memory.sequences", sequences=self.sequences) if self.sequences > 1 else ""
         out = [
-            f"KV cache in {self.cache.dtype}: {human(self.cached)} for {many}{length:,} tokens{each} ({groups}).",
-            f"Weights: {human(self.weights)} ({self.stored}).",
+            TEXTS("memory.cache", **values, sequences=many, each=each, groups=join_list(kinds)),
+            TEXTS("memory.weights", weights=human(self.weights), stored=self.stored),
             *describe_fit(self),
         ]
         return (*out, *self.cache.notes)
@@ -97,7 +99,11 @@ class ExtensionPlan:
     @property
     def warning(self) -> str:
         """Why the way that the user chose is not recommended; empty where it is, or where nothing is written."""
-        return "" if self.refused or self.way.is_advised else f"{self.way.title} is not recommended. {self.way.because}"
+        return (
+            ""
+            if self.refused or self.way.is_advised
+            else TEXTS("not_recommended", title=self.way.title, because=self.way.because)
+        )
 
     @property
     def refusals(self) -> tuple[str, ...]:
@@ -105,8 +111,8 @@ class ExtensionPlan:
         reasons: dict[str, list[str]] = {}
         for way in self.advice.ways if self.refused else ():
             reasons.setdefault(self.refused[way.id], []).append(way.title)
-        told = [f"{'; '.join(titles)}: {reason}" for reason, titles in reasons.items()]
-        return (f"No way to {self.target:,} tokens is recommended, so nothing is written.", *told) if told else ()
+        told = [TEXTS("refusal", titles=join_clauses(titles), reason=why) for why, titles in reasons.items()]
+        return (TEXTS("refused", target=self.target), *told) if told else ()
 
     @property
     def recognised(self) -> Identity:
@@ -208,7 +214,7 @@ def plan(
     found = make_plan(config, to, names, way=way, **options)
     if way and found.way.id != way:
         known = ", ".join(one.id for one in found.advice.ways)
-        raise ValueError(f"way must be one of {known}, got {short_repr(way)}")
+        raise ValueError(CONFIGS("value.one_of", name="way", options=known, got=short_repr(way)))
     return found
 
 
@@ -230,7 +236,7 @@ class WrittenWay:
         """Why it must not be written, in a sentence; empty where it may be."""
         if not self.file.is_safe:
             grave = [one.message for one in self.file.new if is_grave(one)]
-            return grave[0] if grave else "The file would change layers that it should keep."
+            return grave[0] if grave else TEXTS("changed_layers")
         readers = (
             *self.file.runtimes,
             *self.file.unverified,
@@ -238,7 +244,7 @@ class WrittenWay:
         )
         if readers:
             return ""
-        return self.instructions[0].proof if self.instructions else f"Not in {self.file.others[0]}."
+        return self.instructions[0].proof if self.instructions else TEXTS("file.unable", runtime=self.file.others[0])
 
     @property
     def is_doubtful(self) -> bool:
@@ -310,7 +316,8 @@ def judge_by_runtimes(way: Way, model: ModelConfig, layer: str | None, runtimes:
     for name in runtimes:
         made = export(way.spec, to=name, config=model, layer_type=layer, served=way.target)
         if not made.faithful:
-            because = f"{NAMES[require_target(name)]} does not compute it: {made.reason.rstrip('.')}."
+            reason = remove_period(made.reason)
+            because = TEXTS("because.runtime", runtime=NAMES[require_target(name)], reason=reason)
             return replace(way, rank="not advised", because=because)
     return way
 
@@ -330,7 +337,7 @@ def estimate_memory(
         stored_type = dtype or find_cache_type(model.mapping, read_memory_fields(model).config) or "bfloat16"
         kept, (weights, stored) = cache(model, dtype=stored_type), weight_bytes(model)
     except ValueError as error:
-        return Memory(None, 0.0, 0.0, "", sequences, str(error))
+        return Memory(None, 0.0, 0.0, "", sequences, describe_error(error))
     small = "q8_0" if source_file(model.mapping) else "fp8"
     in_small = cache(model, dtype=small).bytes(length, sequences)
     cached = kept.bytes(length, sequences)
@@ -359,7 +366,5 @@ def describe_kind(group: Group) -> str:
     """Return what layers of one kind keep, in words."""
     name, window = group.kind, group.window
     if name in ("sliding_attention", "chunked_attention"):
-        many, one = ("a window", "a window of") if name == "sliding_attention" else ("chunks", "chunks of")
-        return f"{one} {window:,}" if window else many
-    recurrent = {"linear_attention": "a recurrence", "mamba": "a recurrence", "conv": "a convolution"}
-    return recurrent.get(name, name.replace("_", " "))
+        return TEXTS(f"kind.{name}_of" if window else f"kind.{name}", window=window)
+    return TEXTS.group("kind").get(name, name.replace("_", " "))

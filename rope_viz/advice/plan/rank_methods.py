@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from rope_viz.advice.plan import TEXTS
 from rope_viz.advice.plan.extend import extend, fits, unseen_pairs
 from rope_viz.advice.plan.ways import RANKS, Rank, Way, describe_short_texts
 from rope_viz.embedding.scaling import LABELS
@@ -24,6 +25,9 @@ from rope_viz.models.identity.shipped_scaling import is_factor_for_length as dif
 from rope_viz.models.identity.trained_scaling import find_loss, find_trained_embedding, is_trained_scaling
 from rope_viz.models.model_config import ModelConfig, Source, from_config
 from rope_viz.models.rope_config import ORIGINAL
+from rope_viz.texts import Sentence
+from rope_viz.texts.sentences import is_made_from
+from rope_viz.texts.texts import join_list
 
 # The order of the methods that nobody documented for a model, the best first.
 USUAL = ("yarn", "dynamic", "ntk", "llama3", "linear")
@@ -51,7 +55,7 @@ def recommend(config: Source, recognised: Identity, target: int, *, own: RopeSpe
 
     Raises `ValueError` where `target` is no length.
     """
-    require_number(target, "the length", least=1, most=MAX_LENGTH, integer=True)
+    require_number(target, TEXTS("length"), least=1, most=MAX_LENGTH, integer=True)
     model = ModelConfig.read(config)
     ways = [reach_target(way) for way in documented_ways(model, recognised, int(target))]
     # The config's own embedding stays under its own name, even if it is one that we would choose anyway.
@@ -63,7 +67,7 @@ def recommend(config: Source, recognised: Identity, target: int, *, own: RopeSpe
         # What somebody documents stays documented, even if the user has set it.
         twin = next((one for one in ways if one.source and is_same_embedding(own, one.spec)), None)
         source, reach = ("", None) if twin is None else (twin.source, twin.reach)
-        settings = Way("as set", own, int(target), recognised, "The settings of the other pages", source, reach)
+        settings = Way("as set", own, int(target), recognised, TEXTS("title.settings"), source, reach)
         ways += keep_what_was_trained(recognised, [settings])
     seen: dict[str, Way] = {}
     for found in sorted(ways, key=lambda one: RANKS.index(one.rank)):
@@ -81,12 +85,10 @@ def keep_within_windows(model: ModelConfig, recognised: Identity, target: int, w
     if not in_vain or any(way.rank == "as it is" for way in ways):
         yield from ways
         return
-    which = f"the {recognised.layer} layers" if recognised.layer else "every layer that rotates"
-    because = f"Distances stay within {window:,} tokens in {which}, so scaling extends nothing."
+    key = "because.layer_window" if recognised.layer else "because.window"
+    because = TEXTS(key, window=window, layer=recognised.layer)
     made = raise_limit(spec, target)
-    title = (
-        "Keep the config: its limit reaches" if made == spec else "Raise max_position_embeddings only, no new scaling"
-    )
+    title = TEXTS("title.limit_reaches" if made == spec else "title.only_limit")
     yield Way("usual", made, target, recognised, title, because=because)
     for way in ways:
         if not is_same_embedding(way.spec, made):
@@ -102,8 +104,9 @@ def reach_target(way: Way) -> Way:
     if spec.target >= way.target or (spec.scaling.depends_on_length and not lists(spec.scaling)):
         return way
     reached = round(spec.context * spec.scaling.factor_for(spec)) if spec.scaling.reaches_factor else 0
-    title = way.title.replace("Keep the config: its limit", "Keep the config: the model's limit")
-    title = title.replace("Keep the config:", "Raise max_position_embeddings only:")
+    title = way.title
+    if isinstance(title, Sentence) and title.entries[0].startswith("title.kept."):
+        title = TEXTS(title.entries[0].replace("kept", "raised"), **title.values)
     return dataclasses.replace(way, spec=raise_limit(spec, max(way.target, reached)), title=title)
 
 
@@ -126,10 +129,10 @@ def keep_what_was_trained(recognised: Identity, ways: list[Way]) -> Iterator[Way
             yield way
             continue
         loss = find_loss(trained, way.spec)
-        before = describe_scaling(trained) if trained.is_scaled else "the config"
-        because = "" if loss is None else f"Compared with {before}, {loss.words}."
+        key = "because.loss" if trained.is_scaled else "because.config_loss"
+        because = "" if loss is None else TEXTS(key, method=describe_scaling(trained), loss=loss.words)
         if needed and way.method != trained.scaling.name:
-            because = because or f"The model was trained with {describe_scaling(trained)}, which this drops."
+            because = because or TEXTS("because.dropped", method=describe_scaling(trained))
         if not because:
             yield way
             continue
@@ -157,7 +160,9 @@ def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> I
         if scaled and find_loss(spec, made):
             entry = None  # the file goes further; it may have been trained so
         else:
-            yield Way("documented", made, target, recognised, entry["says"], entry["source"], entry["to"])
+            factor, length = entry["rope_scaling"]["factor"], entry["to"]
+            title = TEXTS(f"title.documented.{entry['says']}", factor=factor, length=length)
+            yield Way("documented", made, target, recognised, title, entry["source"], length)
     ships = find_shipped_way(recognised, target)
     if ships is not None and entry is None:
         yield ships
@@ -166,27 +171,25 @@ def documented_ways(config: ModelConfig, recognised: Identity, target: int) -> I
         yield further
     if target <= reach and not (recognised.exact and target > spec.target):
         if scaled:
-            title = f"Keep the config: {label}, {describe_owner(config, recognised)}, reaches {reach:,} tokens"
-            source = model.source if recognised.exact and model is not None else "the config itself"
+            owner = describe_owner(config, recognised)
+            title = TEXTS("title.kept.scaling", method=label, owner=owner, reach=reach)
+            source = model.source if recognised.exact and model is not None else TEXTS("config_itself")
             rank = "as it is" if entry is None and not is_doubtful(recognised, ships) else "possible"
             yield Way(rank, spec, target, recognised, title, source, reach)
         else:
-            why = "the model was trained on" if trained.is_known else "its limit is"
-            title = f"Keep the config: {why} {trained.length:,} tokens"
+            title = TEXTS(f"title.kept.{'trained' if trained.is_known else 'limit'}", length=trained.length)
             rank = "as it is" if ships is None else "possible"
             yield Way(rank, spec, target, recognised, title, trained.source)
     elif scaled and (target > reach or lists(spec.scaling)):
         longer = go_further(recognised, target)
         if longer is None:
             return
-        title = f"{label} with a larger factor than its maker used"
+        key = "larger_than_maker" if recognised.exact else "larger_than_config"
         if lists(spec.scaling):
-            title = f"{label} from its trained lists: the long one goes on from {reach:,} tokens"
+            key = "trained_lists"
         elif longer.scaling == spec.scaling:
-            title = f"Raise max_position_embeddings: {label} with its present factor"
-        elif not recognised.exact:
-            title = f"{label} with a larger factor than the config has"
-        yield Way("its own, further", longer, target, recognised, title)
+            key = "present_factor"
+        yield Way("its own, further", longer, target, recognised, TEXTS(f"title.{key}", method=label, reach=reach))
 
 
 def is_scaled_by_another(config: ModelConfig, recognised: Identity) -> bool:
@@ -197,7 +200,7 @@ def is_scaled_by_another(config: ModelConfig, recognised: Identity) -> bool:
     return (
         recognised.spec.is_scaled
         and recognised.how == "fine-tune"
-        and describe_owner(config, recognised).endswith("does not use")
+        and is_made_from(describe_owner(config, recognised), "owner.not_used")
     )
 
 
@@ -205,19 +208,19 @@ def describe_owner(config: ModelConfig, recognised: Identity) -> str:
     """Return whose scaling the config has: the model's own, what its maker documents, or what somebody has changed."""
     model, spec = recognised.model, recognised.spec
     if model is None:
-        return "as in the config"
+        return TEXTS("owner.config")
     name = family_name(model)
     if recognised.exact:
-        return f"as {name} ships it"
+        return TEXTS("owner.shipped", name=name)
     if recognised.departs:
-        return f"with {' and '.join(recognised.departs.values())} as in {name}"
+        return TEXTS("owner.departs", values=join_list([*recognised.departs.values()], more="end"), name=name)
     for one in model.documented:
         made = documented_spec(config, recognised, one["rope_scaling"])
         if is_same_embedding(made, dataclasses.replace(spec, target=one["to"])):
-            return f"which the maker of {name} documents"
+            return TEXTS("owner.documented", name=name)
     if spec in from_config(model.config).values() and is_added_later(model):
-        return f"which the maker of {name} documents"
-    return f"which {name} does not use"
+        return TEXTS("owner.documented", name=name)
+    return TEXTS("owner.not_used", name=name)
 
 
 def find_shipped_way(recognised: Identity, target: int) -> Way | None:
@@ -230,11 +233,10 @@ def find_shipped_way(recognised: Identity, target: int) -> Way | None:
         return None
     name, label = family_name(model), LABELS[ships.scaling.name]
     if recognised.departs:
-        title = f"{label} as {name} ships it, which reaches {ships.target:,} tokens; your config has "
-        title += " and ".join(recognised.departs.values())
+        values = join_list([*recognised.departs.values()], more="end")
+        title = TEXTS("title.shipped", method=label, name=name, reach=ships.target, values=values)
     elif target > spec.target:
-        title = f"Raise max_position_embeddings: {label}, as {name} ships it, reaches {ships.target:,} tokens; "
-        title += f"{spec.target:,} is only a limit in the config"
+        title = TEXTS("title.shipped_limit", method=label, name=name, reach=ships.target, limit=spec.target)
     else:
         return None
     return Way("documented", ships, target, recognised, title, model.source, ships.target)
@@ -256,10 +258,10 @@ def further_than_shipped(recognised: Identity, target: int) -> Way | None:
     scaling = ships.scaling.go_further(ships, ships.target, target)
     if scaling is None:
         return None
-    title = (
-        f"{LABELS[scaling.name]} as {family_name(recognised.model)} ships it, with a larger factor; your config has "
+    values = join_list([*recognised.departs.values()], more="end")
+    title = TEXTS(
+        "title.shipped_further", method=LABELS[scaling.name], name=family_name(recognised.model), values=values
     )
-    title += " and ".join(recognised.departs.values())
     made = dataclasses.replace(ships, target=target, scaling=scaling)
     return Way("its own, further", made, target, recognised, title)
 
@@ -298,15 +300,15 @@ def other_ways(recognised: Identity, target: int) -> Iterator[Way]:
     if recognised.spec.scaling.rotates_whole_head:
         yield from partly_rotating_ways(recognised, target)
         return
-    plain = Way("not advised", extend(base, "none", target), target, recognised, "No scaling, only a longer limit")
+    plain = Way("not advised", extend(base, "none", target), target, recognised, TEXTS("title.no_scaling"))
     if unseen_pairs(plain.spec, target) == 0:
-        which = "never seen in training" if recognised.trained.is_known else f"beyond those of {trained:,} tokens"
-        yield dataclasses.replace(plain, rank="usual", title=f"No scaling needed: no pair reaches an angle {which}")
+        key = "title.none_unseen" if recognised.trained.is_known else "title.none_beyond"
+        yield dataclasses.replace(plain, rank="usual", title=TEXTS(key, length=trained))
         return
     for name in USUAL:
         if fits(base, name, target):
             rank: Rank = "usual" if name == USUAL[0] else "possible"
-            title = f"{LABELS[name]}, s = {target / trained:.4g}"
+            title = TEXTS("title.method", method=LABELS[name], factor=target / trained)
             yield Way(rank, extend(like_shipped(base, name, recognised), name, target), target, recognised, title)
     yield plain
 
@@ -323,16 +325,16 @@ def partly_rotating_ways(recognised: Identity, target: int) -> Iterator[Way]:
     """Yield the ways that keep the pairs of zero frequency, which other methods would rotate."""
     spec, trained = recognised.spec, recognised.trained.length
     grown = grow_base(spec, trained, target)
-    because = "The head's pairs of zero frequency stay so; methods for whole heads would rotate them."
+    because = TEXTS("because.zero_pairs")
     if grown is not None:
-        title = f"NTK-aware by a larger base, s = {target / trained:.4g}"
+        title = TEXTS("title.larger_base", factor=target / trained)
         yield Way("usual", grown, target, recognised, title, because=because)
     # The factor is read by transformers alone.
     if spec.scaling.factor_for(spec) == 1.0:
         made = extend(dataclasses.replace(spec, context=trained), spec.scaling.name, target)
-        title = f"Linear over the rotating pairs, s = {target / trained:.4g}"
+        title = TEXTS("title.linear_pairs", factor=target / trained)
         yield Way("possible", dataclasses.replace(made, target=target), target, recognised, title, because=because)
-    title = "No scaling, only a longer limit"
+    title = TEXTS("title.no_scaling")
     yield Way("not advised", raise_limit(spec, target), target, recognised, title)
 
 

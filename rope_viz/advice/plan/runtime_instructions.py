@@ -12,16 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rope_viz.advice.plan.config_file import COMPARE, ConfigFile, is_reader
+from rope_viz.advice.plan import TEXTS
+from rope_viz.advice.plan.config_file import ConfigFile, is_reader
 from rope_viz.advice.plan.export import TARGETS, Export, as_json, config_to_change, export, require_target
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.edit_config import write_old_keys
 from rope_viz.models.formats.json_source import source_file
 from rope_viz.models.model_config import ModelConfig, Source
-from rope_viz.models.user_config import join_words
 from rope_viz.runtimes.longest_length import explain_refused_length
 from rope_viz.runtimes.releases import format_release
+from rope_viz.texts import join
+from rope_viz.texts.sentences import remove_period
+from rope_viz.texts.texts import join_items, join_list
 
 # Snippets that write the frequencies which a running model really uses to inv_freq.json, for `rope-viz verify`. The
 # one for transformers is run by tests; those for vLLM, SGLang and mlx-lm follow from their code and were not run.
@@ -95,29 +98,23 @@ class Instructions:
     def proof(self) -> str:
         """Whether the runtime computes what is meant, in a sentence."""
         if self.made.remote:
-            gives = "gives" if self.made.faithful else "does not give"
-            return (
-                f"Not verified: {self.name} alone refuses this model, because {self.made.remote}. The model's own code "
-                f"was read, not executed in it: with that code the file {gives} the intended frequencies. {COMPARE}"
-            )
+            key = "proof.remote" if self.made.faithful else "proof.remote_not"
+            return join(TEXTS(key, name=self.name, reason=self.made.remote), TEXTS("compare_running"))
         if self.is_checked is None:
-            gives = "give" if self.made.faithful else "do not give"
             why, source = in_brackets(self.made.reason), in_brackets(self.made.known.source)
-            return (
-                f"Not verified: it is unknown how {self.name} reads this model{source}. "
-                f"Its general rules {gives} the intended frequencies{why}. {COMPARE}"
-            )
+            key = "proof.general" if self.made.faithful else "proof.general_not"
+            return join(TEXTS(key, name=self.name, source=source, why=why), TEXTS("compare_running"))
         if self.made.faithful:
-            kept = f" The {join_words(list(self.made.kept))} layers keep theirs." if self.made.kept else ""
-            which = f" for the {self.made.changed[0]} layers" if self.made.changed else ""
-            return f"Checked: {self.name} computes the intended frequencies and factor from this{which}.{kept}"
-        size = f" (off by up to ×{self.made.effect.ratio:.3g})" if self.made.effect else ""
-        return f"{self.name} cannot do this{size}: {self.made.reason.rstrip('.')}."
+            key = "proof.layers" if self.made.changed else "proof.all"
+            checked = TEXTS(key, name=self.name, layer=next(iter(self.made.changed), ""))
+            return join(checked, TEXTS("proof.kept", layers=join_list(self.made.kept)) if self.made.kept else "")
+        key, ratio = ("proof.cannot_by", self.made.effect.ratio) if self.made.effect else ("proof.cannot", 1.0)
+        return TEXTS(key, name=self.name, ratio=ratio, reason=remove_period(self.made.reason))
 
 
 def in_brackets(text: str) -> str:
     """Return a reason in brackets; empty where there is none."""
-    return f" ({text.rstrip('.')})" if text else ""
+    return TEXTS("proof.brackets", reason=remove_period(text)) if text else ""
 
 
 def write_instructions(
@@ -177,22 +174,19 @@ def write_command(runtime: str, text: str, served: int, auto_class: str) -> str:
 def list_notes(runtime: str, spec: RopeSpec, made: Export, model: ModelConfig | None, served: int) -> Iterator[str]:
     """Yield what else there is to know: generations of keys, GGUF, older versions."""
     if runtime == "vllm":
-        yield "--hf-overrides is merged into the loaded config, in the keys of transformers 5; the file can stay."
+        yield TEXTS("vllm.overrides")
         rope = old_rope_scaling(spec, model)
         if rope and spec.is_scaled:
             older = f"--rope-scaling {shlex.quote(json.dumps(rope))} --max-model-len {served}"
-            yield f"vLLM before 0.11.1 has its own option, which was not executed here: {older}"
+            yield TEXTS("vllm.older", option=older)
     if runtime == "sglang":
-        yield (
-            "The override is merged into the loaded config, too. If --context-length is above the config's limit, set "
-            "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 in the environment."
-        )
+        yield TEXTS("sglang.overrides")
     if runtime == "llama.cpp":
         yield from describe_gguf(spec, made, "" if model is None else source_file(model.mapping).get("architecture"))
         yield from describe_desktop(spec, served)
     if runtime.startswith("transformers") and spec.is_scaled:
-        always = "" if spec.scaling.depends_on_length else " The factor is in the file, so it applies to every text."
-        yield f"generate() ignores the limit.{always}"
+        always = "" if spec.scaling.depends_on_length else TEXTS("transformers.always")
+        yield join(TEXTS("transformers.limit"), always)
     if model is not None and not has_one_axis(model.mapping):
         # Imported here because plain configs do not need the rooms about several axes.
         from rope_viz.runtimes.axes import in_words
@@ -217,15 +211,14 @@ def describe_gguf(spec: RopeSpec, made: Export, architecture: str | None) -> Ite
     """
     arch = architecture or "<arch>"
     if made.text.startswith("#"):
-        yield "Convert the GGUF again: no flag can do this, so write it into config.json before."
+        yield TEXTS("gguf.convert")
         return
-    yield "The GGUF does not need to change: flags override its contents."
-    cap = f"llama-server serves at most {arch}.context_length of the GGUF"
+    yield TEXTS("gguf.unchanged")
     override = f"--override-kv {arch}.context_length=int:{spec.target}"
     if spec.scaling.rope_type == "yarn":
-        yield f"{cap}. Newer releases raise it by the YaRN flags; for releases before September 2026 add {override}."
+        yield TEXTS("gguf.cap_yarn", arch=arch, option=override)
     else:
-        yield f"{cap}. If that is less than {spec.target:,}, add {override}."
+        yield TEXTS("gguf.cap", arch=arch, target=spec.target, option=override)
     keys = [f"{arch}.context_length = {spec.target}", f"{arch}.rope.freq_base = {spec.base:g}"]
     if spec.scaling.rope_type in ("yarn", "linear"):
         keys += [
@@ -233,7 +226,7 @@ def describe_gguf(spec: RopeSpec, made: Export, architecture: str | None) -> Ite
             f"{arch}.rope.scaling.factor = {spec.scaling.factor_for(spec):g}",
             f"{arch}.rope.scaling.original_context_length = {spec.context}",
         ]
-    yield f"Converted again from the new config.json it contains {', '.join(keys)}, and needs only -c."
+    yield TEXTS("gguf.converted", keys=join_items(keys))
 
 
 def describe_desktop(spec: RopeSpec, served: int) -> Iterator[str]:
@@ -242,23 +235,17 @@ def describe_desktop(spec: RopeSpec, served: int) -> Iterator[str]:
     Sources, read and not run: https://ollama.readthedocs.io/en/modelfile/ and the load settings of LM Studio
     (https://huggingface.co/lmstudio-community/DeepSeek-V2.5-1210-GGUF/discussions/1).
     """
-    converted = " of a GGUF that holds this scaling: no parameter of a Modelfile sets it" if spec.is_scaled else ""
-    yield f"Ollama, in the Modelfile{converted}: PARAMETER num_ctx {served}"
-    settings = f"LM Studio, when the model is loaded: Context Length {served}"
-    if spec.scaling.rope_type == "linear":
-        yield f"{settings}, RoPE Frequency Scale {1.0 / spec.scaling.factor_for(spec):g} (not run)."
-    elif spec.is_scaled:
-        yield f"{settings}. It has settings for the base and a linear scale only, so the GGUF must hold this scaling."
-    else:
-        yield f"{settings}."
+    yield TEXTS("desktop.ollama_scaled" if spec.is_scaled else "desktop.ollama", served=served)
+    key = "linear" if spec.scaling.rope_type == "linear" else "scaled" if spec.is_scaled else "plain"
+    yield TEXTS(f"desktop.lm_studio_{key}", served=served, scale=1.0 / spec.scaling.factor_for(spec))
 
 
 def find_log_line(runtime: str, spec: RopeSpec, served: int) -> str:
     """Return the line to look for when a runtime starts."""
     if runtime == "vllm":
-        return f"max_seq_len={served} in the line that begins with: Initializing a V1 LLM engine"
+        return TEXTS("log", text=f"max_seq_len={served}", line="Initializing a V1 LLM engine")
     if runtime == "sglang":
-        return f"context_length={served} in the line that begins with: server_args=ServerArgs("
+        return TEXTS("log", text=f"context_length={served}", line="server_args=ServerArgs(")
     if runtime == "llama.cpp":
         scale = 1.0 / spec.scaling.factor_for(spec)
         return f"llama_context: n_ctx = {served}, freq_base = {spec.base:.1f}, freq_scale = {scale:g}"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.advice.plan import extend
+from rope_viz.advice.plan import TEXTS, extend
 from rope_viz.advice.plan.export import TARGETS, Export, export, without_about
 from rope_viz.advice.plan.extend import Option
 from rope_viz.embedding.spec import FloatArray, RopeSpec, is_equal_except
@@ -21,6 +21,8 @@ from rope_viz.runtimes import Emulation
 from rope_viz.runtimes.compare import Comparison, compare
 from rope_viz.runtimes.history import histories
 from rope_viz.runtimes.releases import format_name, format_version
+from rope_viz.texts import cache_by_language, join
+from rope_viz.texts.sentences import describe_error, end_sentence
 
 FORMS = ("transformers-4", "transformers")
 # Releases that a repair can be exported for, by name and version.
@@ -85,10 +87,10 @@ def config_for(subject: Subject) -> RuntimeCase:
     spec, layer, name = subject.spec, subject.layer, subject.name
     model = None if subject.config is None else ModelConfig.read(subject.config)
     if model is not None and is_unchanged(spec, subject.start):
-        return RuntimeCase(model, layer, spec, f"The config of {name}, unchanged")
-    whose = f"The config of {name} with your changes"
+        return RuntimeCase(model, layer, spec, TEXTS("whose.unchanged", name=name))
+    whose = TEXTS("whose.changed", name=name)
     if model is None:
-        whose, layer = "A Llama config with these settings", ""
+        whose, layer = TEXTS("whose.llama"), ""
     # The form of the config itself comes first: older releases do not know rope_parameters.
     forms = FORMS[::-1] if model is not None and "rope_parameters" in model.part.config else FORMS
     asked = []
@@ -96,7 +98,7 @@ def config_for(subject: Subject) -> RuntimeCase:
         made = export(spec, to=form, config=model, layer_type=layer or None)
         written = ModelConfig.read(made.config)
         missing = unexpressible_part(written, spec, layer)
-        problem = missing and (made.reason or f"no key of this architecture expresses {missing}")
+        problem = missing and (made.reason or TEXTS(f"unexpressible.{missing}"))
         asked.append(RuntimeCase(written, layer, spec, whose, problem))
         if not problem:
             return asked[-1]
@@ -109,21 +111,21 @@ def is_unchanged(spec: RopeSpec, start: RopeSpec) -> bool:
 
 
 def unexpressible_part(config: Source, spec: RopeSpec, layer: str) -> str:
-    """Return which part of an embedding transformers 5.23.0 does not read from the config; empty where it reads all."""
+    """Return the part of an embedding that transformers 5.23.0 does not read from the config; "" where it reads all."""
     try:
         found = ModelConfig.read(config).specs[layer]
     except (ValueError, KeyError):
-        return "the layer"
+        return "layer"
     if found.pairs != spec.pairs or found.head_dim != spec.head_dim:
-        return "the size of the head"
+        return "head"
     if found.pairing != spec.pairing:
-        return "the pairing"
+        return "pairing"
     same = all(
         np.allclose(found.inv_freq(length), spec.inv_freq(length), rtol=1e-6, atol=0.0)
         and math.isclose(found.attention_factor(length), spec.attention_factor(length), rel_tol=1e-6)
         for length in (None, spec.target)
     )
-    return "" if same else "the frequencies"
+    return "" if same else "frequencies"
 
 
 def compare_runtimes(
@@ -142,7 +144,7 @@ def compare_runtimes(
             found = compare(asked.config, reference=reference, **question)
             found.sort(key=lambda one: (one.emulation.runtime, one.emulation.version) != reference)
     except ValueError as error:
-        return RuntimeMatrix((), str(error))
+        return RuntimeMatrix((), describe_error(error))
     base = found[0].emulation
     return RuntimeMatrix(
         tuple(
@@ -166,17 +168,17 @@ def release_history(asked: RuntimeCase, length: int | None = None) -> list[str]:
 def explain(one: Comparison, base: Emulation) -> str:
     """Return why a runtime refuses, which rules it has and the reference has not, or why its answer is not known."""
     if one.how == "not known":
-        return f"{one.emulation.known.source}."
+        return end_sentence(one.emulation.known.source)
     if one.emulation.remote:
-        return f"{one.emulation.remote}. The others are compared with that code."
+        return join(end_sentence(one.emulation.remote), TEXTS("matrix.others"))
     if not one.emulation.supported:
         return one.emulation.reason
     if one.agrees:
         return ""
     ours, theirs = ({rule.key: rule.text for rule in rules} for rules in (one.emulation.rules, base.rules))
-    own = " ".join(text for key, text in ours.items() if key not in theirs)
-    missing = " ".join(text for key, text in theirs.items() if key not in ours)
-    return own or (f"It omits a rule of the reference: {missing}" if missing else "")
+    own = join(*(text for key, text in ours.items() if key not in theirs))
+    missing = join(*(text for key, text in theirs.items() if key not in ours))
+    return own or (TEXTS("matrix.omits", rules=missing) if missing else "")
 
 
 def find_repair(one: Comparison, asked: RuntimeCase) -> str:
@@ -187,10 +189,10 @@ def find_repair(one: Comparison, asked: RuntimeCase) -> str:
     try:
         made = export_intended(asked, target)
     except ValueError:
-        return "nothing: a config of this architecture cannot express this"
+        return TEXTS("matrix.cannot")
     if not made.faithful:
-        return "nothing: it has no key or flag for this"
-    return made.flags or "the config that My model writes"
+        return TEXTS("matrix.no_key")
+    return made.flags or TEXTS("matrix.config")
 
 
 def export_intended(asked: RuntimeCase, target: str) -> Export:
@@ -198,7 +200,7 @@ def export_intended(asked: RuntimeCase, target: str) -> Export:
     return export(asked.spec, to=target, config=asked.config, layer_type=asked.layer or None)
 
 
-@functools.cache
+@cache_by_language()
 def compare_catalog() -> tuple[tuple[str, RuntimeMatrix], ...]:
     """Return every model of the catalog, name and answers, those that differ most first."""
     found = []

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from rope_viz.advice.lint import describe_errors
+from rope_viz.advice.plan import TEXTS
 from rope_viz.advice.plan.extension_plan import ExtensionPlan
 from rope_viz.advice.plan.ways import Evidence, Rank, Way, describe_angles
 from rope_viz.models.identity.shipped_scaling import describe_method
-from rope_viz.models.user_config import join_words
-from rope_viz.texts import Texts
-
-TEXTS = Texts("plan")
+from rope_viz.texts import join
+from rope_viz.texts.sentences import is_made_from
+from rope_viz.texts.texts import join_list
 
 Certainty: TypeAlias = Literal["documented", "further", "unshown"]
 """Its maker documents it; it is the maker's method, taken further; it was not shown to work."""
@@ -58,7 +58,7 @@ class PlanVerdict:
     @property
     def look(self) -> str:
         """The name of the look of `mark`: that of its certainty, or "lossy" for what is wrong or not recommended."""
-        is_lossy = self.wrong or self.words == TEXTS("certainty.lossy")
+        is_lossy = self.wrong or is_made_from(self.words, "certainty.lossy")
         return "lossy" if is_lossy else self.certainty or ""
 
 
@@ -160,7 +160,7 @@ def _explain(way: Way) -> str:
         first = TEXTS("reason.by_config" if certainty == "documented" else "reason.edited")
     else:
         first = TEXTS(f"reason.{REASONS[way.rank]}", reach=way.reach or way.target)
-    return f"{first} {angles}"
+    return join(first, angles)
 
 
 def _describe_measured(way: Way) -> str:
@@ -172,4 +172,4 @@ def _describe_measured(way: Way) -> str:
 def _describe_wrong(plan: ExtensionPlan) -> str:
     """Return that the config has errors, or which runtimes cannot do this; empty where nothing is wrong."""
     names = [one.name for one in plan.instructions if one.is_checked is False]
-    return describe_errors(plan.found) or (TEXTS("cannot", names=join_words(names)) if names else "")
+    return describe_errors(plan.found) or (TEXTS("cannot", names=join_list(names)) if names else "")

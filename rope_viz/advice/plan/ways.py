@@ -3,36 +3,44 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from rope_viz.advice.plan import TEXTS
 from rope_viz.advice.plan.extend import Option, measure
 from rope_viz.embedding.spec import RopeSpec, lists
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.identity.shipped_scaling import family_name, is_same_scaling
 from rope_viz.models.identity.trained_scaling import find_trained_embedding, is_trained_scaling
 from rope_viz.storage.decode_json import read_own
-from rope_viz.texts import Texts
-
-TEXTS = Texts("plan")
+from rope_viz.texts.texts import join_list
 
 
 @dataclass(frozen=True)
 class Evidence:
     """One published finding about these methods and these models of the catalog (none: all), with its source.
 
-    `longest` is the longest measured length, 0 where no length was measured, `score` the result there.
+    `key` is that of its texts, `longest` the longest measured length, 0 where no length was measured.
     """
 
     methods: tuple[str, ...]
     models: tuple[str, ...]
-    text: str
+    key: str
     source: str
     longest: int = 0
-    score: str = ""
+
+    @property
+    def text(self) -> str:
+        """What was found, in sentences."""
+        return TEXTS(f"evidence.{self.key}")
+
+    @property
+    def score(self) -> str:
+        """The result at the longest measured length."""
+        return TEXTS(f"score.{self.key}")
 
 
 EVIDENCE = tuple(
@@ -50,19 +58,8 @@ def evidence(method: str, model: str = "") -> tuple[Evidence, ...]:
 Rank: TypeAlias = Literal["as it is", "documented", "its own, further", "usual", "possible", "as set", "not advised"]
 RANKS: tuple[Rank, ...] = get_args(Rank)
 
-SUPPORT: dict[Rank, str] = {
-    "as it is": "as shipped",
-    "documented": "vendor method",
-    "its own, further": "vendor method, extrapolated",
-    "usual": "common",
-    "possible": "untested",
-    "as set": "set by you",
-    "not advised": "not recommended",
-}
+SUPPORT: Mapping[str, str] = TEXTS.group("support")
 """How a rank is called in texts; the ranks themselves are values in the JSON of `rope-viz extend`."""
-
-
-NOT_DOCUMENTED = "The trained length is not documented, so it is not known which angles training showed."
 
 
 @dataclass(frozen=True)
@@ -129,7 +126,7 @@ def list_reasons(way: Way) -> Iterator[str]:
     if way.because:
         yield way.because
     if reach is not None and reach > target:
-        yield f"It reaches {reach:,} tokens; you need {target:,}."
+        yield TEXTS("way.reaches", reach=reach, target=target)
     yield describe_angles(way)
     if target <= way.recognised.trained.length and not spec.is_scaled:
         return
@@ -137,7 +134,7 @@ def list_reasons(way: Way) -> Iterator[str]:
     if measured.first_negative is not None:
         yield TEXTS("first_negative", distance=measured.first_negative)
     if abs(measured.logit_factor - 1.0) > 1e-3:
-        yield f"All logits are multiplied by {measured.logit_factor:.3g}, because attention spreads over more tokens."
+        yield TEXTS("way.logits", factor=measured.logit_factor)
 
 
 def describe_angles(way: Way) -> str:
@@ -145,24 +142,22 @@ def describe_angles(way: Way) -> str:
     target, trained, shipped = way.target, way.recognised.trained, way.recognised.shipped
     if target <= trained.length and not way.spec.is_scaled:
         if trained.is_known:
-            return "Every angle up to this length was seen in training."
-        return f"The config's limit is {trained.length:,} tokens. {NOT_DOCUMENTED}"
+            return TEXTS("angles.seen")
+        return TEXTS("angles.limit", length=trained.length)
     unseen, pairs = way.option.unseen, way.spec.pairs
     if shipped is not None and target <= shipped.target and is_same_scaling(way.spec, shipped):
-        return f"The model ships with this scaling and reaches {shipped.target:,} tokens with it."
+        return TEXTS("angles.shipped", reach=shipped.target)
     if trained.is_known:
-        if not unseen:
-            return f"At {target:,} tokens no pair reaches an angle never seen in training."
-        beyond = f"reach angles never seen in training on {trained.length:,} tokens"
-        return f"At {target:,} tokens {unseen} of {pairs} pairs {beyond}."
-    few = f"{unseen} of {pairs} pairs reach angles" if unseen else "no pair reaches an angle"
-    return f"At {target:,} tokens {few} beyond those of {trained.length:,} tokens. {NOT_DOCUMENTED}"
+        key = "angles.some_unseen" if unseen else "angles.none_unseen"
+    else:
+        key = "angles.some_beyond" if unseen else "angles.none_beyond"
+    return TEXTS(key, target=target, unseen=unseen, pairs=pairs, length=trained.length)
 
 
 def describe_method(spec: RopeSpec, measured: Option, target: int, before: RopeSpec) -> Iterator[str]:
     """Yield what a method does to neighbouring tokens, and what it needs."""
     if not spec.is_scaled:
-        yield "No frequency changes, so short texts lose nothing and long texts gain nothing."
+        yield TEXTS("method.unscaled")
     nearest = float(spec.inv_freq(target)[0] / before.inv_freq()[0])
     void = {"all_divided": nearest >= 1.0, "some_kept": not measured.kept}
     for key in spec.scaling.plan_texts:
@@ -176,20 +171,20 @@ def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
     if not spec.is_scaled:
         return
     if spec.scaling.depends_on_length and not lists(spec.scaling):
-        yield f"Up to {spec.context:,} tokens nothing changes, because dynamic NTK scales by the length."
+        yield TEXTS("short.by_length", length=spec.context)
         return
     if recognised.shipped is not None and is_same_scaling(spec, recognised.shipped):
-        yield "The model was trained with this scaling, so short texts work as its maker intended."
+        yield TEXTS("short.shipped")
         return
     if best.rank == "as it is" and recognised.departs and recognised.model is not None:
-        values = " and ".join(recognised.departs.values())
+        values = join_list([*recognised.departs.values()], more="end")
         yield TEXTS("short.departs", name=family_name(recognised.model), values=values)
         return
     if best.rank == "as it is" and recognised.model is None:
         yield from describe_unlisted(best, trained)
         return
     if lists(spec.scaling):
-        yield f"Up to {spec.context:,} tokens the short list is used, beyond that the long one."
+        yield TEXTS("short.lists", length=spec.context)
         return
     before = find_trained_embedding(recognised)
     if is_trained_scaling(recognised, before):
@@ -198,20 +193,19 @@ def describe_short_texts(best: Way, recognised: Identity) -> Iterator[str]:
         before = spec.plain()
     kept = np.isclose(spec.inv_freq(), before.inv_freq(), rtol=1e-9, atol=0.0)
     count, factor = int(np.count_nonzero(~kept)), (spec.attention_factor() / before.attention_factor()) ** 2
-    logits = f", and all logits are multiplied by {factor:.3g}" if abs(factor - 1.0) > 1e-3 else ""
-    slower = f"{count} of {spec.pairs} pairs have a lower frequency below {trained:,} tokens, too"
-    yield f"The factor is always on: {slower}{logits}."
+    key = "short.slower_and_logits" if abs(factor - 1.0) > 1e-3 else "short.slower"
+    yield TEXTS(key, slower=count, pairs=spec.pairs, trained=trained, factor=factor)
     yield TEXTS("short.two_configs", trained=trained)
 
 
 def describe_unlisted(best: Way, trained: int) -> Iterator[str]:
     """Yield the same for a config that stays as it is, of a model that is not in the catalog."""
     scaling = best.spec.scaling
-    yield "It is unknown whether this model was trained with this scaling: it is not in the list of models."
+    yield TEXTS("short.unlisted")
     if scaling.is_trained_with:
-        label = scaling.label if scaling.label.endswith("RoPE") else f"{scaling.label} scaling"
-        yield f"{label} is normally part of the training; then short texts work as its maker intended."
+        key = "short.trained_rope" if scaling.label.endswith("RoPE") else "short.trained_scaling"
+        yield TEXTS(key, method=scaling.label)
     elif "all_divided" in scaling.plan_texts:
-        yield "Linear scaling needs training. If the model was trained with it, short texts work as its maker intended."
+        yield TEXTS("short.linear")
     else:
         yield TEXTS("short.some_trained", method=scaling.label, trained=trained)

@@ -1,1 +1,5 @@
 """Trainers against servers."""
+
+from rope_viz.texts import Texts
+
+TEXTS = Texts("training")

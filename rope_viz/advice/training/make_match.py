@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rope_viz.advice.plan.export import TARGETS, Export, export, find_changed_layers
+from rope_viz.advice.training import TEXTS
 from rope_viz.advice.training.match_training import (
     Match,
     compare_scores,
@@ -21,6 +22,8 @@ from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import emulate_case, llamacpp, read_case
 from rope_viz.runtimes.releases import format_version
 from rope_viz.runtimes.trainers import Training
+from rope_viz.texts import join
+from rope_viz.texts.sentences import remove_period
 
 CONFIG_FORMS = ("transformers", "transformers-4")
 """The two forms of config.json, which every server can be given."""
@@ -48,14 +51,13 @@ def find_remedy(found: Match, config: Source, *, length: int | None = None, laye
     """
     training, server = found.training, found.emulation
     if training.spec is None:
-        return Remedy(reason=f"{training.name} does not train this config, so there is nothing to match.")
+        return Remedy(reason=TEXTS("remedy.untrained", trainer=training.name))
     if found.same:
-        return Remedy(matches=True, reason=f"{server.name} already computes what was trained: nothing to change.")
+        return Remedy(matches=True, reason=TEXTS("remedy.same", server=server.name))
     if found.same_values:
-        text = f"{server.name} computes the same for other pairs: permute the rows of q and k, no key does it."
-        return Remedy(reason=text)
+        return Remedy(reason=TEXTS("remedy.pairs", server=server.name))
     if server.known.how == "not known":
-        return Remedy(reason=f"What {server.name} computes is not known: {server.known.source}.")
+        return Remedy(reason=TEXTS("match.unknown", server=server.name, source=server.known.source))
     model = ModelConfig.read(config)
     whole, notes = make_limit_whole(model.mapping)
     model = ModelConfig.read(whole) if notes else model
@@ -73,7 +75,7 @@ def find_remedy(found: Match, config: Source, *, length: int | None = None, laye
             if closest is None or measure_remedy(remedy) < measure_remedy(closest):
                 closest = remedy
     if closest is None:
-        return Remedy(reason=f"No config of this architecture says what {training.name} trained.")
+        return Remedy(reason=TEXTS("remedy.no_config", trainer=training.name))
     # Do not recommend options that do not even give the frequencies.
     return closest if has_frequencies(closest.after) else Remedy(after=closest.after, reason=closest.reason)
 
@@ -82,12 +84,12 @@ def explain(made: Export, after: Match, found: Match) -> str:
     """Return why a server does not compute what was trained from this."""
     server = found.emulation.name
     if not after.emulation.supported:
-        return f"{server} refuses every config that says this: {after.emulation.reason}."
+        return TEXTS("remedy.refuses", server=server, reason=after.emulation.reason)
     if not has_frequencies(after):
-        return f"{server} cannot be told this: {made.reason or describe_match(after)}".rstrip(".") + "."
+        return TEXTS("remedy.cannot", server=server, reason=remove_period(made.reason or describe_match(after)))
     if after.same:
-        return f"{server} cannot be told this for these layers alone: layers of other types would change."
-    return f"{server} can be told the frequencies but not the scores. {describe_match(after)}"
+        return TEXTS("remedy.layers", server=server)
+    return join(TEXTS("remedy.no_scores", server=server), describe_match(after))
 
 
 def has_frequencies(match: Match | None) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from rope_viz.advice.training import TEXTS
 from rope_viz.embedding.spectrum import are_peaks
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import Emulation, emulate_case, read_case, resolve_release
@@ -18,6 +19,9 @@ from rope_viz.runtimes.compare import TOLERANCE, Effect, divide, find_max_ratio,
 from rope_viz.runtimes.releases import find_version
 from rope_viz.runtimes.rule_engine import Case
 from rope_viz.runtimes.trainers import TRAINERS, Training, find_trainer, train_case
+from rope_viz.texts import join
+from rope_viz.texts.sentences import describe_error
+from rope_viz.texts.texts import join_clauses
 
 FREQUENCY_TOLERANCE, SCORE_TOLERANCE = 3e-6, 4e-6
 """What the float32 arithmetic of trainers and servers explains, as in tests/goldens/training.json."""
@@ -99,7 +103,7 @@ def make_limit_whole(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], tupl
     value = config.get(LIMIT)
     if not isinstance(value, float) or not value.is_integer():
         return config, ()
-    note = f"{LIMIT} is {value:.1f}: transformers 5 refuses a float. It is compared as {int(value)}; write that."
+    note = TEXTS("whole_limit", key=LIMIT, value=value, whole=int(value))
     return {**config, LIMIT: int(value)}, (note,)
 
 
@@ -138,38 +142,36 @@ def describe_match(found: Match) -> str:
     """Return one sentence: what agrees, or the worst pair and from where on its angle is off."""
     training, server = found.training, found.emulation
     if not training.supported:
-        return f"{training.name} does not train this: {training.reason}."
+        return TEXTS("match.untrained", trainer=training.name, reason=training.reason)
     if not server.supported:
-        return f"{server.name} refuses this config: {server.reason}."
+        return TEXTS("match.refuses", server=server.name, reason=server.reason)
     if found.same is None:
-        return f"What {server.name} computes is not known: {server.known.source}."
+        return TEXTS("match.unknown", server=server.name, source=server.known.source)
     if found.same:
-        return f"{server.name} computes what {training.name} trained."
+        return TEXTS("match.same", server=server.name, trainer=training.name)
     if found.same_values:
-        return f"Same frequencies, other pairs: permute q and k. {describe_pairs(found)}"
+        return join(TEXTS("match.pairs"), describe_pairs(found))
     parts: list[str] = []
     if found.widths_differ and training.inv_freq is not None and server.inv_freq is not None:
-        parts.append(f"{len(training.inv_freq)} pairs rotate in training and {len(server.inv_freq)} in the server")
+        parts.append(TEXTS("part.widths", trained=len(training.inv_freq), served=len(server.inv_freq)))
     if found.effect is not None:
-        far = f", an angle of one radian from position {found.far_position:,}" if found.far_position else ""
-        parts.append(f"pair {found.effect.pair} is off by x{found.effect.ratio:.4g}{far}")
+        key = "part.pair_far" if found.far_position else "part.pair"
+        parts.append(TEXTS(key, pair=found.effect.pair, ratio=found.effect.ratio, position=found.far_position))
     if found.score_ratio is not None and not math.isclose(found.score_ratio, 1.0, rel_tol=SCORE_TOLERANCE):
-        parts.append(f"scores in training were x{found.score_ratio:.4g} those of the server")
+        parts.append(TEXTS("part.scores", ratio=found.score_ratio))
     rest = found.score_ratio_unrotated
     if rest is not None and not parts:
-        parts.append(f"scores of the dimensions that do not rotate were x{rest:.4g} those of the server")
+        parts.append(TEXTS("part.rest_scores", ratio=rest))
     if not found.same_pairs:
-        parts.append("other pairs rotate, so permute q and k too")
-    return f"{training.name} and {server.name} differ: {'; '.join(parts)}."
+        parts.append(TEXTS("part.other_pairs"))
+    return TEXTS("match.differ", trainer=training.name, server=server.name, parts=join_clauses(parts))
 
 
 def describe_pairs(found: Match) -> str:
     """Return which channels of a head trainer and server rotate together."""
     training, pairs = found.training, 0 if found.training.inv_freq is None else len(found.training.inv_freq)
-    adjacent, halves = "2i and 2i + 1", f"i and i + {pairs}"
-    one, other = (adjacent, halves) if training.pairing == "interleaved" else (halves, adjacent)
-    server = f"{found.emulation.name} channels {other}, as the model's class does"
-    return f"{training.name} rotates channels {one} together, {server}."
+    key = "match.adjacent" if training.pairing == "interleaved" else "match.halves"
+    return TEXTS(key, trainer=training.name, server=found.emulation.name, pairs=pairs)
 
 
 State: TypeAlias = Literal["same", "differs", "refused", "not known"]
@@ -234,7 +236,7 @@ def compare_trainers(
         servers = [resolve_release(name, (releases or {}).get(name, version)) for name, version in SERVERS.values()]
         emulations = [emulate_case(name, version, case) for name, version in servers]
     except ValueError as error:
-        return TrainingMatrix((), (), (), str(error))
+        return TrainingMatrix((), (), (), describe_error(error))
     rows = compare_all(trainings, emulations, case.has_unrotated)
     permuted = tuple(one.trainer.label for one in trainings if not has_same_pairs(one, case))
     return TrainingMatrix(tuple(trainings), tuple(emulations), rows, permuted=permuted)

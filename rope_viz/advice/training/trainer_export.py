@@ -8,7 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from rope_viz.advice.plan import TEXTS as PLAN
 from rope_viz.advice.plan.export import config_to_change, export
+from rope_viz.advice.training import TEXTS
 from rope_viz.advice.training.match_training import FREQUENCY_TOLERANCE, SCORE_TOLERANCE, has_same_pairs
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.model_config import Source
@@ -16,6 +18,8 @@ from rope_viz.runtimes import emulate_case, read_case, resolve_release
 from rope_viz.runtimes.compare import find_max_ratio
 from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused
 from rope_viz.runtimes.trainers import Training, find_trainer, megatron, torchtitan, train_case
+from rope_viz.texts.sentences import describe_error, remove_period
+from rope_viz.texts.texts import join_clauses
 
 Options: TypeAlias = dict[str, Any]
 
@@ -50,7 +54,6 @@ class Writer:
     trainer: str
     write: Callable[[Case], Options]
     show: Callable[[Options, Case], str]
-    loses: str
     reads_config: bool = False
 
 
@@ -132,7 +135,7 @@ def write_llama_factory(case: Case) -> Options:
     if case.kind == "default":
         return {}
     if case.kind not in ("linear", "dynamic", "yarn", "llama3"):
-        raise Refused(f"rope_scaling has no {case.kind}")
+        raise Refused(TEXTS("export.no_type", kind=case.kind))
     original = case.original if case.kind != "linear" else case.limit / case.number("factor")
     return {"rope_scaling": case.kind, "cutoff_len": math.floor(original * case.number("factor"))}
 
@@ -159,43 +162,12 @@ def show_json(options: Options, case: Case) -> str:
 
 
 WRITERS: dict[str, Writer] = {
-    "megatron": Writer(
-        "megatron-lm",
-        write_megatron,
-        show_flags,
-        "Its checkpoints have no config.json; Megatron-Bridge copies that of the hub, without these options.",
-    ),
-    "torchtitan": Writer(
-        "torchtitan",
-        torchtitan.write_arguments,
-        show_torchtitan,
-        "No config.json is written on export: write these values into one by hand.",
-    ),
-    "axolotl": Writer(
-        "axolotl",
-        write_axolotl,
-        show_yaml,
-        "A full save has these values; an adapter has no rope keys, so repeat them where it is served.",
-    ),
-    "llamafactory": Writer(
-        "llama-factory",
-        write_llama_factory,
-        show_yaml,
-        "max_position_embeddings is saved as a float, which transformers 5 refuses: make it whole.",
-    ),
-    "unsloth": Writer(
-        "unsloth",
-        write_unsloth,
-        show_python,
-        "A full or merged save has these values; an adapter has no rope keys, so repeat them where it is served.",
-    ),
-    "automodel": Writer(
-        "nemo-automodel",
-        write_automodel,
-        show_json,
-        "Which config.json its checkpoints have was not checked: compare it with this one.",
-        reads_config=True,
-    ),
+    "megatron": Writer("megatron-lm", write_megatron, show_flags),
+    "torchtitan": Writer("torchtitan", torchtitan.write_arguments, show_torchtitan),
+    "axolotl": Writer("axolotl", write_axolotl, show_yaml),
+    "llamafactory": Writer("llama-factory", write_llama_factory, show_yaml),
+    "unsloth": Writer("unsloth", write_unsloth, show_python),
+    "automodel": Writer("nemo-automodel", write_automodel, show_json, reads_config=True),
 }
 """How each trainer is told an embedding, by the name that `export --to` takes."""
 
@@ -210,18 +182,19 @@ def export_training(
     """
     writer = WRITERS[to]
     trainer, release = find_trainer(writer.trainer)
+    loses = TEXTS(f"loses.{to}")
     base = config_to_change(config, spec)
     changed = export(spec, to="transformers", config=base, layer_type=layer_type)
     case = read_case(changed.config, layer_type=layer_type)
     try:
         options = writer.write(case)
     except Refused as refusal:
-        return TrainerExport(trainer.label, release, "", {}, False, str(refusal), writer.loses)
+        return TrainerExport(trainer.label, release, "", {}, False, describe_error(refusal), loses)
     text = writer.show(options, case) if options else "# no option is needed: it trains what config.json says"
     start = case if writer.reads_config else read_case(base, layer_type=layer_type)
     training = train_case(trainer, release, start, options)
     reason = changed.reason or explain(training, case)
-    return TrainerExport(trainer.label, training.version, text, options, not reason, reason, writer.loses, training)
+    return TrainerExport(trainer.label, training.version, text, options, not reason, reason, loses, training)
 
 
 def explain(training: Training, intended: Case) -> str:
@@ -230,17 +203,17 @@ def explain(training: Training, intended: Case) -> str:
         return training.reason
     wanted = emulate_case(*resolve_release("transformers"), intended)
     assert wanted.inv_freq is not None, wanted.reason
-    because = "; ".join(rule.text.rstrip(".") for rule in training.rules if rule.key not in TECHNICAL)
+    because = join_clauses([remove_period(rule.text) for rule in training.rules if rule.key not in TECHNICAL])
     if training.inv_freq.shape != wanted.inv_freq.shape:
-        return f"{len(training.inv_freq)} pairs rotate, not {len(wanted.inv_freq)}: {because}"
+        return PLAN("export.pairs", rotate=len(training.inv_freq), intended=len(wanted.inv_freq), because=because)
     effect = find_max_ratio(wanted.inv_freq, training.inv_freq)
     if effect is not None and effect.ratio > 1.0 + FREQUENCY_TOLERANCE:
-        return f"pair {effect.pair} is off by x{effect.ratio:.4g}: {because}"
+        return TEXTS("export.pair", pair=effect.pair, ratio=effect.ratio, because=because)
     score = (training.attention_factor or 1.0) ** 2 * (training.softmax_multiplier or 1.0)
     right = (wanted.attention_factor or 1.0) ** 2 * (wanted.softmax_multiplier or 1.0)
     if not math.isclose(score, right, rel_tol=SCORE_TOLERANCE):
-        return f"scores are x{score / right:.4g} of the intended ones: {because}"
-    return "" if has_same_pairs(training, intended) else "other pairs of channels rotate, so permute q and k"
+        return TEXTS("export.scores", ratio=score / right, because=because)
+    return "" if has_same_pairs(training, intended) else TEXTS("export.channels")
 
 
 TECHNICAL = ("stated-options", "option-names", "options", "pairing")

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from rope_viz import __version__
 from rope_viz.embedding.spec import short_repr
+from rope_viz.figures.files.style import ERRORS, format_one_line
 from rope_viz.figures.files.style import PARAMETERS as PARAMETERS
 from rope_viz.figures.files.style import PRESETS as PRESETS
 from rope_viz.figures.files.style import Style as Style
-from rope_viz.figures.files.style import format_one_line, join_words
 from rope_viz.figures.files.style import is_key as is_key
 from rope_viz.storage.write_file import write_file
+from rope_viz.texts.texts import join_list
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -132,7 +133,7 @@ def render(
     Raises `ValueError` for an unknown form, for a style that does not fit the figure, and if Matplotlib is missing.
     """
     if form not in FORMS:
-        raise ValueError(f"a file must be {join_words(tuple(FORMS))}, not {short_repr(form)}")
+        raise ValueError(ERRORS("form", forms=join_list([*FORMS], "or"), given=short_repr(form)))
     from rope_viz.figures.files import csv, html_json, render_sheet
 
     style = options or Style()

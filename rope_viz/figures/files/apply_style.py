@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from rope_viz.figures import theme
 from rope_viz.figures.files import colours, lines
 from rope_viz.figures.files.axes import array_of, is_numeric, read_axes
-from rope_viz.figures.files.style import MOST_PIXELS, USUAL_SIZE, Style, check_distance
+from rope_viz.figures.files.style import ERRORS, MOST_PIXELS, USUAL_SIZE, Style, check_distance
 
 
 def apply_limits(data: Sequence[Mapping[str, Any]], layout: dict[str, Any], style: Style) -> bool:
@@ -27,7 +27,7 @@ def apply_limits(data: Sequence[Mapping[str, Any]], layout: dict[str, Any], styl
             continue
         axes = {key: axis for key, axis in layout.items() if re.fullmatch(rf"{letter}axis\d*", key)}
         if not any(_has_numbers(axis) for axis in axes.values()):
-            raise ValueError(f"this figure has no {letter} axis, so it can have no range and no scale of one")
+            raise ValueError(ERRORS("no_axis", axis=letter))
         first = f"{letter}axis"
         linked = bool((layout.get("meta") or {}).get("linked"))
         names = [
@@ -35,8 +35,8 @@ def apply_limits(data: Sequence[Mapping[str, Any]], layout: dict[str, Any], styl
         ]
         ends = [_change_axis(data, layout, name, low, high, scale) for name in names]
         if all(end is not None and not end.in_view for end in ends):
-            known = " to ".join(f"{end:.6g}" for end in (min(e.low for e in ends if e), max(e.high for e in ends if e)))
-            raise ValueError(f"no data in this range of {letter}: the data go from {known}")
+            known = {"low": min(e.low for e in ends if e), "high": max(e.high for e in ends if e)}
+            raise ValueError(ERRORS("no_data", axis=letter, **known))
         changed = True
     return changed
 
@@ -49,7 +49,7 @@ def apply_axis_titles(layout: dict[str, Any], style: Style) -> None:
             continue
         titled = [key for key, axis in layout.items() if key.startswith(f"{letter}axis") and _title_of(axis)]
         if not titled:
-            raise ValueError(f"this figure has no {letter} axis with a title, so it can have no other one")
+            raise ValueError(ERRORS("no_title", axis=letter))
         for key in titled:
             text = "" if wanted == "no" else theme.plain_text(wanted)
             layout[key] = {**layout[key], "title": {**layout[key]["title"], "text": text}}
@@ -95,17 +95,17 @@ def _change_axis(
     if shown is None:
         return None
     if shown.names:
-        raise ValueError(f"the {letter} axis of this figure has names, which have no range and no scale")
+        raise ValueError(ERRORS("named_axis", axis=letter))
     was, log = shown.log, scale == "log" if scale else shown.log
     values = _find_values(data, short)
     positive = values[values > 0]
     cells = any(trace.get("type") in ("heatmap", "bar") for trace in data if _has_axis(trace, short))
     if log and any(end is not None and end <= 0 for end in (low, high)):
-        raise ValueError(f"the {letter} axis is logarithmic: {letter}min and {letter}max must be above 0")
+        raise ValueError(ERRORS("log_axis", axis=letter))
     if log and not was and not positive.size:
-        raise ValueError(f"the {letter} axis of this figure has no positive values, so it cannot be logarithmic")
+        raise ValueError(ERRORS("no_positive", axis=letter))
     if log and not was and positive.size < values.size and _is_map(data, short):
-        raise ValueError(f"the {letter} axis of this map begins at {values.min():g}, so it cannot be logarithmic")
+        raise ValueError(ERRORS("log_map", axis=letter, low=values.min()))
     ends = [10.0**end if was else end for end in (shown.low, shown.high)]
     is_reversed = ends[0] > ends[1]
     least, most = sorted(ends)
@@ -116,8 +116,7 @@ def _change_axis(
     if log and least <= 0:
         least = float(positive.min())
     if not least < most:
-        extent = " to ".join(f"{end:g}" for end in sorted(ends))
-        raise ValueError(f"{letter}min and {letter}max leave nothing of the {letter} axis, which goes from {extent}")
+        raise ValueError(ERRORS("nothing_left", axis=letter, low=min(ends), high=max(ends)))
     check_distance(least, most, letter)
     new = [math.log10(least), math.log10(most)] if log else [least, most]
     axis |= {"range": new[::-1] if is_reversed else new, "type": "log" if log else "linear", "autorange": False}
@@ -202,10 +201,11 @@ def _move_note(note: Mapping[str, Any], letter: str, short: str, log: bool) -> d
 
 
 def _format_title(words: str, log: bool) -> str:
-    bare = re.sub(r" \(log\)$", "", words).replace(", log)", ")")
+    alone, also, end = (theme.TEXTS.entries[f"scale.{name}"] for name in ("log", "also_log", "end"))
+    bare = words.removesuffix(alone).replace(also, end)
     if not log:
         return bare
-    return f"{bare[:-1]}, log)" if bare.endswith(")") else f"{bare} (log)" if bare else bare
+    return f"{bare.removesuffix(end)}{also}" if bare.endswith(end) else f"{bare}{alone}" if bare else bare
 
 
 WIDTH = 1000.0
@@ -277,10 +277,8 @@ def fit_dpi(style: Style, width: float, height: float) -> Style:
         return style
     if style.dpi == Style.dpi:
         return replace(style, dpi=most)
-    raise ValueError(
-        f"{width * style.dpi / 96:,.0f} by {height * style.dpi / 96:,.0f} dots are too many: "
-        f"take a dpi of at most {most}, or a smaller size"
-    )
+    dots = {"width": width * style.dpi / 96, "height": height * style.dpi / 96}
+    raise ValueError(ERRORS("many_dots", most=most, **dots))
 
 
 def natural_height(layout: Mapping[str, Any], width: float, style: Style) -> float:

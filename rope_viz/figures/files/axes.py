@@ -13,6 +13,7 @@ import numpy as np
 from rope_viz.embedding.spec import short_repr
 from rope_viz.figures import theme
 from rope_viz.figures.files.rich_text import Lines, parse
+from rope_viz.figures.files.style import ERRORS
 from rope_viz.texts.numbers import format_exponent, format_number
 
 STRIDES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 100, 128, 256, 512, 1024)
@@ -134,7 +135,7 @@ class Axis:
 
 def is_length(title: str) -> bool:
     """Return True if an axis with this title counts tokens or positions, so that its ticks are powers of two."""
-    return re.search(r"(^|\()tokens|position", title) is not None
+    return re.search(theme.TEXTS.entries["scale.lengths"], title) is not None
 
 
 def linear_ticks(low: float, high: float, room: float) -> list[tuple[float, str]]:
@@ -199,8 +200,8 @@ def _ends(axis: Axis, traces: Sequence[Mapping[str, Any]], values: Sequence[Any]
         try:
             return float(given[0]), float(given[1])
         except (TypeError, ValueError, IndexError):
-            subject = f"the range of {axis.name[0]}axis{axis.name[1:]}"
-            raise ValueError(f"{subject} must be two numbers, not {short_repr(given)}") from None
+            name = f"{axis.name[0]}axis{axis.name[1:]}"
+            raise ValueError(ERRORS("axis_range", axis=name, given=short_repr(given))) from None
     if not values and any(trace.get("z") is not None for trace in traces):
         size = max(
             array_of(trace["z"]).shape[0 if axis.is_vertical else 1] for trace in traces if trace.get("z") is not None

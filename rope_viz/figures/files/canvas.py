@@ -18,6 +18,7 @@ import numpy as np
 
 from rope_viz.figures.files.colours import parse_rgba
 from rope_viz.figures.files.rich_text import Lines, TextSpan
+from rope_viz.figures.files.style import ERRORS
 from rope_viz.storage.decode_json import read_own
 
 # Matplotlib uses points of 1/72 inch.
@@ -28,7 +29,6 @@ BASELINE = 0.36
 SETTINGS: dict[str, Any] = read_own(__file__, "matplotlib.json")["settings"]
 STRIP = 256
 """Rows of pixels that are drawn at once."""
-MISSING = "this file is drawn by Matplotlib: pip install 'rope-viz[pictures]'; .html, .csv and .json need nothing"
 # Matplotlib's settings are global to the process: one drawing at a time.
 DRAWING = threading.RLock()
 Box = tuple[float, float, float, float]
@@ -43,7 +43,7 @@ def apply_settings() -> Iterator[None]:
         import matplotlib.image
         import matplotlib.patches
     except ImportError:
-        raise ValueError(MISSING) from None
+        raise ValueError(ERRORS("no_matplotlib")) from None
     own = ("backend", "backend_fallback", "interactive", "toolbar", "timezone")
     with DRAWING, warnings.catch_warnings():
         # Silence warnings: glyphs missing in all fonts are drawn as boxes, and deprecated settings keep their defaults.

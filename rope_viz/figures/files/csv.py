@@ -17,7 +17,7 @@ import plotly.graph_objects as go
 from rope_viz.figures.files import lines
 from rope_viz.figures.files.axes import array_of, is_numeric
 from rope_viz.figures.files.rich_text import strip_markup
-from rope_viz.figures.files.style import Style, format_one_line
+from rope_viz.figures.files.style import ERRORS, Style, format_one_line
 
 Columns = Mapping[str, Any]
 # Characters that CSV readers treat as a separator, a quote, a line end or a comment.
@@ -70,7 +70,7 @@ def read_columns(fig: go.Figure) -> Columns:
         return dict(table())
     shown = [trace for trace in fig.data if (trace.meta or {}).get("csv") is not False]
     if other := next((trace.type for trace in shown if trace.type not in WRITTEN), None):
-        raise ValueError(f"a {other} is no table of numbers: take json, which holds it as it is, or html")
+        raise ValueError(ERRORS("no_table", kind=other))
     maps = [trace for trace in shown if trace.type == "heatmap"]
     return _stack_maps(fig, maps) if maps else _join_curves(fig, shown)
 

@@ -17,6 +17,7 @@ from rope_viz.figures.files.apply_style import apply_style
 from rope_viz.figures.files.axes import array_of
 from rope_viz.figures.files.redraw_json import columns_to_json
 from rope_viz.figures.files.style import Style
+from rope_viz.texts.texts import language_code
 
 KIND = "rope-viz figure"
 
@@ -63,7 +64,7 @@ def to_html(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | 
     ground = str(layout.get("paper_bgcolor", theme.BACKGROUND))
     name = html.escape(title)
     return (
-        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{name}</title>'
+        f'<!DOCTYPE html>\n<html lang="{language_code()}"><head><meta charset="utf-8"><title>{name}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">{head}</head>\n'
         f'<body style="margin:0;background:{ground}">'
         f'<div id="figure" role="img" aria-label="{name}" style="{size}"></div>\n'

@@ -12,7 +12,8 @@ from rope_viz.figures import theme
 from rope_viz.figures.files.axes import Axis, array_of, read_axes
 from rope_viz.figures.files.colours import grey_scale, recolour
 from rope_viz.figures.files.rich_text import strip_markup
-from rope_viz.figures.files.style import join_words
+from rope_viz.figures.files.style import ERRORS
+from rope_viz.texts.texts import join_list
 
 # Dashes that remain distinguishable without colour, one per slot.
 GREY_DASHES = tuple(
@@ -64,8 +65,8 @@ def find_lines(data: Sequence[Mapping[str, Any]], wanted: Sequence[str]) -> dict
     shown = {strip_markup(name): name for name in line_names(data)}
     for name in wanted:
         if name not in shown:
-            known = f"its lines are {join_words(tuple(shown))}" if shown else "it has no named lines"
-            raise ValueError(f"this figure has no line {short_repr(name)}; {known}")
+            lines = join_list(list(shown), "or")
+            raise ValueError(ERRORS("no_line" if shown else "no_lines", name=short_repr(name), lines=lines))
     return {name: shown[name] for name in wanted}
 
 
@@ -80,7 +81,7 @@ def hide(data: list[dict[str, Any]], layout: dict[str, Any], names: Sequence[str
         return
     gone = {*find_lines(data, names).values()}
     if gone.issuperset(line_names(data)):
-        raise ValueError("one line must stay visible: hide fewer lines")
+        raise ValueError(ERRORS("all_hidden"))
     looks = {line_name(trace): read_look(trace)[0] for trace in reversed(data) if line_name(trace)}
     layout["annotations"] = [note for note in layout.get("annotations", ()) if find_named_line(note, looks) not in gone]
     rows = {shape["y1"] for shape in _band_keys(layout, {looks[name] for name in gone})}
@@ -159,7 +160,7 @@ def find_named_line(note: Mapping[str, Any], looks: Mapping[str, str]) -> str | 
     text = str(note.get("text") or "")
     colour = (note.get("font") or {}).get("color")
     for name in sorted(looks, key=len, reverse=True):
-        begins = text == name or re.match(rf"{re.escape(name)}(?=[\s:,×÷])", text)
+        begins = text == name or re.match(rf"{re.escape(name)}(?=[\s:,×÷：，])", text)
         short = len(text) > 2 and name.startswith(text) and name[len(text) :][:1] in ("", " ", ",")
         if looks[name] == colour and (begins or short):
             return name

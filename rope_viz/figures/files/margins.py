@@ -31,14 +31,10 @@ from rope_viz.figures.files.layout import (
     wrap_text,
 )
 from rope_viz.figures.files.rich_text import Lines, TextSpan, parse, strip_markup, wrap_lines
+from rope_viz.figures.files.style import ERRORS
 
 # Width of a line sample and the gap to its name.
 KEY = 34.0
-
-
-def too_long_message(label: str) -> str:
-    """Return the error message for a label that leaves no room."""
-    return f"the label {short_repr(label)} is too long for this size: take a shorter one, a larger size or smaller type"
 
 
 def require_room(plan: SheetLayout) -> None:
@@ -46,7 +42,8 @@ def require_room(plan: SheetLayout) -> None:
     for (left, _, _, _), _, words in plan.legend:
         wide, _ = plan.canvas.size(words, plan.size * 12 / 13)
         if left + KEY * plan.scale + wide > plan.canvas.width - 2 and wide > 8 * plan.size:
-            raise ValueError(too_long_message(" ".join("".join(run.text for run in line).strip() for line in words)))
+            label = " ".join("".join(run.text for run in line).strip() for line in words)
+            raise ValueError(ERRORS("long_label", label=short_repr(label)))
 
 
 def place_entries(plan: SheetLayout, left: float, right: float) -> list[tuple[Box, Any, Lines]]:
@@ -117,11 +114,9 @@ def place_panels(plan: SheetLayout) -> None:
         names = [note["text"] for note in sheet.layout.get("annotations", ()) if note.get("name") == "end"]
         widths = [plan.canvas.size(parse(name), plan.size)[0] for name in names]
         if max(widths, default=0.0) > max(WIDEST_END * wide, 8 * plan.size):
-            raise ValueError(
-                f"{too_long_message(strip_markup(names[widths.index(max(widths))]))}; or take legend=legend"
-            )
-        what = f"{wide:.0f} by {high:.0f} pixels with type of {plan.size:.3g}"
-        raise ValueError(f"{what} leave no room for the figure: take a larger size, or smaller type")
+            label = strip_markup(names[widths.index(max(widths))])
+            raise ValueError(ERRORS("long_end", label=short_repr(label)))
+        raise ValueError(ERRORS("no_room", width=wide, height=high, size=plan.size))
     _set_boxes(plan)
     plan.headings, plan.strips = _find_headings(plan), _find_strips(plan)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import unicodedata
 from collections.abc import Mapping
@@ -19,8 +20,12 @@ from rope_viz.figures.files.axes import Axis
 from rope_viz.figures.files.canvas import LEADING, Canvas, apply_settings
 from rope_viz.figures.files.label_placement import Places
 from rope_viz.figures.files.layout import BIGGER, PAD, TICK, Panel, SheetLayout, start_plan, wrap_text
-from rope_viz.figures.files.style import Style
+from rope_viz.figures.files.style import ERRORS, Style
 from rope_viz.figures.files.traces import SYMBOLS, dash_lengths, line_scale
+from rope_viz.texts import Texts, current_language
+from rope_viz.texts.languages import ENGLISH
+
+LANGUAGE = Texts("language")
 
 
 def draw_background(plan: SheetLayout) -> None:
@@ -177,29 +182,49 @@ BOXES = "Last Resort"
 """How the names of fonts begin whose glyphs are all placeholder boxes."""
 
 
-def find_families(style: Style) -> tuple[str, ...]:
+class MissingFontError(ValueError):
+    """No installed font has the characters of the current language; the message names one to install."""
+
+
+def find_families(style: Style, shown: str = "") -> tuple[str, ...]:
     """Return the fonts to draw with: those of the style, then installed ones needed for its title and labels.
 
-    Raise `ValueError` with the characters that no font has.
+    `shown` are further characters, those of the figure's texts. Raise `ValueError` with the characters of the style
+    that no font has, and `MissingFontError` for those of the figure.
     """
     from matplotlib.font_manager import FontProperties, findfont
 
     own = style.families
     words = style.title + style.mark + "".join(label for _, label in style.labels)
-    if not words:
+    if not words + shown:
         return own
-    files = (str(findfont(FontProperties(family=family))) for family in own)
-    lacks = {sign for sign in words if not is_invisible(sign)}.difference(*map(read_characters, files))
-    more: list[str] = []
-    for name, file in sorted(find_font_files().items()) if lacks else []:
-        if found := lacks & read_characters(file):
+    usual = (str(findfont(FontProperties(family=family))) for family in own)
+    lacks = {sign for sign in words + shown if not is_invisible(sign)}.difference(*map(read_characters, usual))
+    more, files = list[str](), find_font_files() if lacks else {}
+    preferred = [name for name in LANGUAGE.entries["fonts"].split(", ") if name in files]
+    for name in dict.fromkeys([*preferred, *sorted(files)]):
+        if found := lacks & read_characters(files[name]):
             more.append(name)
             lacks -= found
+    if lacks and not lacks.intersection(words):
+        raise MissingFontError(LANGUAGE("missing_font"))
     if lacks:
+        lacks &= set(words)
         missing = "".join(sorted(lacks, key=words.index))
-        which = f"the sign {missing}" if len(lacks) == 1 else f"the signs {short_repr(missing)}"
-        raise ValueError(f"no font of this machine has {which} of a title or label: install one, or take html")
+        shown = missing if len(lacks) == 1 else short_repr(missing)
+        raise ValueError(ERRORS("no_glyph", count=len(lacks), signs=shown))
     return (*own, *more)
+
+
+def list_characters(value: Any) -> set[str]:
+    """Return the characters of all texts in a figure's data or layout."""
+    if isinstance(value, str):
+        return set(value)
+    if isinstance(value, Mapping):
+        value = value.values()
+    elif not isinstance(value, list | tuple) and getattr(getattr(value, "dtype", None), "kind", "") not in ("O", "U"):
+        return set()
+    return set().union(*map(list_characters, value))
 
 
 def is_invisible(sign: str) -> bool:
@@ -208,9 +233,12 @@ def is_invisible(sign: str) -> bool:
 
 
 def find_font_files() -> dict[str, str]:
-    """Return {name: file} of the fonts that Matplotlib finds on this machine."""
-    from matplotlib.font_manager import fontManager
+    """Return {name: file} of the fonts of this machine, also of those installed after Matplotlib listed them."""
+    from matplotlib.font_manager import findSystemFonts, fontManager
 
+    for file in sorted({*findSystemFonts()}.difference(entry.fname for entry in fontManager.ttflist)):
+        with contextlib.suppress(OSError, RuntimeError):  # no readable font
+            fontManager.addfont(file)
     return {entry.name: entry.fname for entry in fontManager.ttflist if not entry.name.startswith(BOXES)}
 
 
@@ -230,7 +258,11 @@ def draw(fig: go.Figure, form: str, style: Style, title: str, metadata: Mapping[
             style = replace(style, height=f"{style.height_px(0.0) - below:.2f}px")
         sheet = apply_style(fig, style, title)
         ground = str(sheet.layout.get("paper_bgcolor", "#FFFFFF"))
-        canvas = Canvas(sheet.width, sheet.height, families=find_families(style), background=ground, below=below)
+        # The usual fonts have all signs of the figures in English.
+        is_english = current_language() == ENGLISH
+        shown = "" if is_english else "".join(sorted(list_characters([sheet.data, sheet.layout, sheet.title])))
+        families = find_families(style, shown)
+        canvas = Canvas(sheet.width, sheet.height, families=families, background=ground, below=below)
         plan = start_plan(sheet, canvas, vector=form != "png")
         margins.place_panels(plan)
         places = Places(sheet.width, sheet.height)

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from rope_viz.texts.line_breaks import PIECE
+
 TOKEN = re.compile(r"<[^<>]*>|[^<]+|<")
-# A word with the spaces before it. Lines do not break at a no-break space.
-WORD = re.compile(r"[^\S\u00a0\u202f]*[\S\u00a0\u202f]+|\s+$")
 COLOUR = re.compile(r"color:\s*([^;\"']+)")
 
 
@@ -56,7 +56,7 @@ def wrap_lines(lines: Lines, widest: float, measure: Callable[[TextSpan], float]
     """Wrap lines at spaces to the width `widest`; longer words are not split."""
     out: Lines = []
     for line in lines:
-        pieces = [dataclasses.replace(run, text=word) for run in line for word in WORD.findall(run.text)] or [
+        pieces = [dataclasses.replace(run, text=word) for run in line for word in PIECE.findall(run.text)] or [
             TextSpan("")
         ]
         total = sum(map(measure, pieces))

@@ -13,6 +13,7 @@ from rope_viz.figures.files.canvas import LEADING, Box
 from rope_viz.figures.files.label_placement import Places, spread_labels
 from rope_viz.figures.files.layout import PAD, Heading, Panel, SheetLayout, font_size, strip_height, wrap_text
 from rope_viz.figures.files.rich_text import Lines, parse
+from rope_viz.figures.files.style import ERRORS
 from rope_viz.figures.files.traces import dash_lengths, line_scale
 
 # The theme without a known background, on which labels get no box.
@@ -47,7 +48,7 @@ def _draw_shape(plan: SheetLayout, places: Places, shape: Mapping[str, Any]) -> 
         edge = colour if width else ""
         plan.canvas.box(box, fill=str(shape.get("fillcolor") or ""), edge=edge, width=width, clip=clip)
     else:
-        raise ValueError(f"a {shape['type']} is drawn by browsers only: take html, csv or json")
+        raise ValueError(ERRORS("shape_in_browsers", kind=shape["type"]))
 
 
 def find_panel(plan: SheetLayout, item: Mapping[str, Any]) -> Panel:

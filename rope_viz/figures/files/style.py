@@ -20,9 +20,10 @@ from typing import Any
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.spec_url import format_value, parse_number
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, Translated
+from rope_viz.texts.texts import join_list
 
-TEXTS = Texts("export")
+TEXTS, ERRORS = Texts("export"), Texts("files")
 # Pixels are 1/96 inch, as in CSS.
 UNITS = {"px": 1.0, "mm": 96.0 / 25.4, "cm": 960.0 / 25.4, "in": 96.0, "pt": 96.0 / 72.0}
 USUAL_SIZE = 13.0
@@ -54,8 +55,8 @@ PRESETS: dict[str, dict[str, str]] = {
 class Parameter:
     """How a dialog or flag presents one parameter, with its options if there are few."""
 
-    label: str
-    help: str
+    label: Translated = Translated()
+    help: Translated = Translated()
     options: tuple[str, ...] = ()
 
 
@@ -160,10 +161,7 @@ class Style:
         preset = params.get("preset", "")
         if preset and preset not in PRESETS:
             close = difflib.get_close_matches(preset, PRESETS, 6, 0.5) or [*islice(PRESETS, 3), "icml2024-half"]
-            raise ValueError(
-                f"preset {short_repr(preset)} is not known; some that are: {join_words(tuple(close))}; "
-                "`rope-viz figure --help` lists all"
-            )
+            raise ValueError(ERRORS("preset", preset=short_repr(preset), known=join_list(close, "or")))
         given: dict[str, Any] = dict(PRESETS.get(preset, {}))
         given |= {key: params[key] for key in PARAMETERS if key in params and key != "preset"}
         for key in ("xmin", "xmax", "ymin", "ymax"):
@@ -195,29 +193,21 @@ class Style:
                 object.__setattr__(self, name, _read_number(value, name))
         if low is not None and high is not None:
             if not low < high:
-                raise ValueError(f"{letter}min must be less than {letter}max, got {low:g} and {high:g}")
+                raise ValueError(ERRORS("ends", axis=letter, low=low, high=high))
             check_distance(low, high, letter)
         if getattr(self, f"{letter}scale") == "log" and any(value is not None and value <= 0 for value in (low, high)):
-            raise ValueError(
-                f"a log axis has no 0 and no negative numbers: {letter}min and {letter}max must be above 0"
-            )
+            raise ValueError(ERRORS("log_ends", axis=letter))
 
 
 def check_distance(low: float, high: float, letter: str) -> None:
     """Raise `ValueError` if two axis ends are too close for distinct tick labels."""
     if high - low <= NEAREST * max(abs(low), abs(high)):
-        near = f"{low:.12g} and {high:.12g} are too near to each other for numbers between them"
-        raise ValueError(f"{near}: take {letter}min and {letter}max further apart")
+        raise ValueError(ERRORS("near_ends", axis=letter, low=low, high=high))
 
 
 def is_key(key: str) -> bool:
     """Return True for a key that belongs to a style."""
     return key in PARAMETERS or key.startswith(tuple(OF_LINES))
-
-
-def join_words(words: tuple[str, ...]) -> str:
-    """Join words as "a, b or c"."""
-    return " or ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
 
 
 def format_one_line(value: Any) -> str:
@@ -231,12 +221,12 @@ def _read_length(given: Any, name: str, bounds: tuple[float, float]) -> str:
         return ""
     found = re.fullmatch(r"\s*([0-9]{1,5}(?:\.[0-9]{1,4})?|\.[0-9]{1,4})\s*([a-z]{0,3})\s*", str(given).lower())
     if isinstance(given, bool) or not found or (found[2] and found[2] not in UNITS):
-        raise ValueError(f"{name} must be a length like 85mm, 8pt or 1000px, not {short_repr(given)}")
+        raise ValueError(ERRORS("length", name=name, given=short_repr(given)))
     unit = found[2] or "px"
     pixels = float(found[1]) * UNITS[unit]
     low, high = (bound / UNITS[unit] for bound in bounds)
     if not bounds[0] <= pixels <= bounds[1]:
-        raise ValueError(f"{name} must be between {low:.4g}{unit} and {high:.4g}{unit}, not {short_repr(given)}")
+        raise ValueError(ERRORS("length_range", name=name, low=low, high=high, unit=unit, given=short_repr(given)))
     return f"{float(found[1]):.9g}{unit}"
 
 
@@ -246,13 +236,13 @@ def _to_pixels(length: str) -> float:
 
 def _read_font(name: Any) -> str:
     if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9 .+_-]{0,59}", name.strip()):
-        raise ValueError(f"font must be {join_words(tuple(FONTS))}, or the name of a font, not {short_repr(name)}")
+        raise ValueError(ERRORS("font", fonts=join_list([*FONTS], "or"), given=short_repr(name)))
     family = name.strip()
     if family.lower() in FONTS:
         return family.lower()
     known = installed_fonts()
     if known and family.lower() not in known:
-        raise ValueError(f"no font {short_repr(family)} is installed here: take {join_words(tuple(FONTS))}")
+        raise ValueError(ERRORS("no_font", fonts=join_list([*FONTS], "or"), given=short_repr(family)))
     return known.get(family.lower(), family)
 
 
@@ -267,13 +257,14 @@ def installed_fonts() -> dict[str, str]:
 
 def _read_option(value: Any, name: str, options: tuple[str, ...]) -> None:
     if value not in options:
-        raise ValueError(f"{name} must be {join_words(tuple(filter(None, options)))}, not {short_repr(value)}")
+        known = join_list([option for option in options if option], "or")
+        raise ValueError(ERRORS("option", name=name, options=known, given=short_repr(value)))
 
 
 def _read_switch(value: Any, name: str) -> bool:
     word = str(value).lower()
     if word not in YES + NO:
-        raise ValueError(f"{name} must be yes or no, not {short_repr(value)}")
+        raise ValueError(ERRORS("switch", name=name, given=short_repr(value)))
     return word in YES
 
 
@@ -286,7 +277,7 @@ def _read_title(value: Any, name: str, usual: str) -> str:
     if words.lower() in YES:
         return "yes"
     if len(words) > LONGEST_TITLE:
-        raise ValueError(f"{name} must have at most {LONGEST_TITLE} characters, got {len(words):,}")
+        raise ValueError(ERRORS("long_title", name=name, most=LONGEST_TITLE, count=len(words)))
     _require_one_line(words, name)
     return words
 
@@ -294,29 +285,28 @@ def _read_title(value: Any, name: str, usual: str) -> str:
 def _read_colour(value: Any, name: str) -> str:
     word = str(value).strip().upper()
     if not re.fullmatch(r"#[0-9A-F]{6}", word):
-        raise ValueError(f"{name} must be a colour like #0B62C4, not {short_repr(value)}")
+        raise ValueError(ERRORS("colour", name=name, given=short_repr(value)))
     return word
 
 
 def _read_of_lines(given: Any, what: str, read: Callable[[Any, str], str]) -> tuple[tuple[str, str], ...]:
     pairs = sorted(dict(given).items())
     if len(pairs) > MOST_LABELS:
-        raise ValueError(f"at most {MOST_LABELS} lines can be changed, got {len(pairs)}")
-    return tuple((name, read(value, f"{what} of {short_repr(name)}")) for name, value in pairs)
+        raise ValueError(ERRORS("many_lines", most=MOST_LABELS, count=len(pairs)))
+    return tuple((name, read(value, ERRORS(f"of_line.{what}", name=short_repr(name)))) for name, value in pairs)
 
 
 def _require_one_line(words: str, what: str) -> None:
     """Raise `ValueError` for a text with line breaks, control characters or direction marks."""
     for sign in words:
         if unicodedata.category(sign) in ("Cc", "Cs", "Zl", "Zp") or sign in DIRECTIONS:
-            refused = "line breaks, control characters and marks of direction have no place in it"
-            raise ValueError(f"{what} must be one line of text, got U+{ord(sign):04X}: {refused}")
+            raise ValueError(ERRORS("one_line", name=what, sign=f"U+{ord(sign):04X}"))
 
 
 def _read_dpi(value: Any) -> int:
     digits = str(value).strip()
     if not re.fullmatch(r"[0-9]{1,5}", digits) or not DPIS[0] <= int(digits) <= DPIS[1]:
-        raise ValueError(f"dpi must be a whole number between {DPIS[0]} and {DPIS[1]}, not {short_repr(value)}")
+        raise ValueError(ERRORS("dpi", low=DPIS[0], high=DPIS[1], given=short_repr(value)))
     return int(digits)
 
 
@@ -325,24 +315,24 @@ def _read_number(given: Any, name: str) -> float | None:
     if given is None or (isinstance(given, str) and not given.strip()):
         return None
     if isinstance(given, bool) or not isinstance(given, (str, int, float)):
-        raise ValueError(f"{name} must be a number, not {short_repr(given)}")
+        raise ValueError(ERRORS("number", name=name, given=short_repr(given)))
     word = str(given).strip().replace("−", "-")
     try:
         value = parse_number(word.removeprefix("-"), "tokens") if isinstance(given, str) else abs(float(given))
     except ValueError:
-        raise ValueError(f"{name} must be a number, not {short_repr(given)}") from None
+        raise ValueError(ERRORS("number", name=name, given=short_repr(given))) from None
     if not math.isfinite(value) or value > 1e30:
-        raise ValueError(f"{name} must be a number up to 1e30, not {short_repr(given)}")
+        raise ValueError(ERRORS("large_number", name=name, given=short_repr(given)))
     return -value if word.startswith("-") else value
 
 
 def _read_labels(given: Any) -> tuple[tuple[str, str], ...]:
     pairs: tuple[tuple[str, str], ...] = tuple(sorted(dict(given).items()))
     if len(pairs) > MOST_LABELS:
-        raise ValueError(f"at most {MOST_LABELS} lines can have a label of their own, got {len(pairs)}")
+        raise ValueError(ERRORS("many_labels", most=MOST_LABELS, count=len(pairs)))
     for name, label in pairs:
-        what = f"the label of {short_repr(name)}"
+        what = ERRORS("of_line.label", name=short_repr(name))
         if not isinstance(label, str) or len(label) > LONGEST_LABEL or not label.strip():
-            raise ValueError(f"{what} must be one line of 1 to {LONGEST_LABEL} characters, not {short_repr(label)}")
+            raise ValueError(ERRORS("label", name=what, most=LONGEST_LABEL, given=short_repr(label)))
         _require_one_line(label, what)
     return pairs

@@ -14,6 +14,7 @@ from rope_viz.figures.files.colours import parse_rgba, ramp
 from rope_viz.figures.files.label_placement import Places
 from rope_viz.figures.files.layout import Panel, SheetLayout, font_size
 from rope_viz.figures.files.rich_text import TextSpan
+from rope_viz.figures.files.style import ERRORS
 from rope_viz.storage.decode_json import read_own
 
 SYMBOLS: Mapping[str, str] = read_own(__file__, "matplotlib.json")["symbols"]
@@ -32,7 +33,7 @@ def draw(plan: SheetLayout, places: Places) -> None:
         panel = plan.panel(trace.get("xaxis") or "x", trace.get("yaxis") or "y")
         kind = trace.get("type", "scatter")
         if kind not in DRAWN:
-            raise ValueError(f"{kind} is drawn by browsers only: take html or json")
+            raise ValueError(ERRORS("browsers_only", kind=kind))
         below = DRAWN[kind](plan, panel, trace, below, places)
 
 

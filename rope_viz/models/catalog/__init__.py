@@ -27,6 +27,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rope_viz.embedding.spec import RopeSpec, short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.identity.hf_cache import is_model_id, model_id_of_page
 from rope_viz.models.rope_config import build_specs, find_main_layer
 from rope_viz.models.rope_parameters import resolve_rope_parameters
@@ -39,7 +40,8 @@ class Model:
 
     `trained_length` is a documented length of training, with its `trained_source`; None where only a config was copied.
 
-    Each of `documented` has `to` (tokens), `rope_scaling` (as it is written), `source` and `says`, a sentence.
+    Each of `documented` has `to` (tokens), `rope_scaling` (as it is written), `source` and `says`, the key of its title
+    in the texts of plans.
     """
 
     id: str
@@ -109,7 +111,7 @@ def letters_of(name: str) -> str:
 def model_specs(id: str) -> Mapping[str, RopeSpec]:
     """Return {layer type: embedding} of an entry, "" where all layers share one. Raises `ValueError` for no entry."""
     if id not in catalog():
-        raise ValueError(f"there is no model {short_repr(id)} in the list")
+        raise ValueError(TEXTS("model_config.no_model", id=short_repr(id)))
     fields = read_text_fields(find_text_part(catalog()[id].config))
     return MappingProxyType(build_specs(fields, resolve_rope_parameters(fields)))
 

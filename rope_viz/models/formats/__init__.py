@@ -3,7 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rope_viz.models import TEXTS
 from rope_viz.storage.decode_json import read_own
+from rope_viz.texts import join
+from rope_viz.texts.texts import join_items
 
 FILE = "_source_file"
 """The key of a config that was read from another kind of file: what that file is, and what else it says."""
@@ -19,7 +22,10 @@ SHOWN = 6
 
 
 def make_source(format: str, remarks: Iterable[str], unread: Iterable[str]) -> dict[str, Any]:
-    """Return what is kept under `FILE` of a format without rules of its own; `unread` are names of keys."""
+    """Return what is kept under `FILE` of a format without rules of its own.
+
+    `remarks` are as `describe_remark` takes them, `unread` names of keys.
+    """
     return {"format": format, "remarks": list(remarks), "unread": [name for name in unread if isinstance(name, str)]}
 
 
@@ -36,9 +42,17 @@ def describe_note(source: Mapping[str, Any]) -> str:
     if not isinstance(format, str) or not is_texts(remarks) or not is_texts(unread):
         return ""
     names = [str(name)[:40] for name in unread or ()]
-    shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
-    texts = [f"Read from {format[:60]}.", *list(remarks or ())[:MOST_REMARKS]]
-    return " ".join([*texts, *([f"Not read: {shown}."] if names else [])])
+    more = len(names) - SHOWN
+    shown = join_items(names[:SHOWN])
+    read = TEXTS("source.read", format=TEXTS.group("source.format").get(format, format[:60]))
+    rest = TEXTS("source.unread_more" if more > 0 else "source.unread", names=shown, more=more) if names else ""
+    return join(read, *map(describe_remark, list(remarks or ())[:MOST_REMARKS]), rest)
+
+
+def describe_remark(remark: str) -> str:
+    """Return the sentence of a remark: the key of an entry, and maybe a value. Any other text is returned as it is."""
+    key, _, value = remark.partition(" ")
+    return TEXTS(f"remark.{key}", value=value) if key in TEXTS.group("remark") else remark
 
 
 def is_texts(found: Any) -> bool:

@@ -7,6 +7,7 @@ import shlex
 from typing import Any
 
 from rope_viz.embedding.spec import short_repr
+from rope_viz.models import TEXTS
 from rope_viz.storage.decode_json import decode_json
 
 WORDS = {"true": True, "false": False, "null": None, "none": None, "~": None}
@@ -26,7 +27,7 @@ def parse_flags(written: str) -> dict[str, Any]:
             name, sign, value = word.partition("=")
             found[name] = read_value(value) if sign else True
         elif not name or found[name] is not True:
-            raise ValueError(f"{short_repr(word)} belongs to no flag")
+            raise ValueError(TEXTS("argument_text.no_flag", word=short_repr(word)))
         else:
             found[name] = read_value(word)
     return found
@@ -72,7 +73,7 @@ def parse_yaml(written: str) -> dict[str, Any]:
 def read_value(written: str) -> Any:
     """Return an object or a list, a number, true, false or null as such, and any other word as text."""
     if written.startswith("{"):
-        return decode_json(written, f"{short_repr(written)} is not JSON")
+        return decode_json(written, TEXTS("argument_text.not_json", written=short_repr(written)))
     if written.startswith("["):
         try:
             return decode_json(written, "")

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, short_repr
+from rope_viz.models import TEXTS
 
 MOST_KEYS, MOST_TEXT, MOST_AXES = 100_000, 64 << 20, 8
 SHORT_ARRAY = 4096
@@ -48,7 +49,7 @@ class GgufHeader:
         """Return llama.cpp's name of the architecture. Raises `ValueError` if the file has none."""
         name = self.keys.get("general.architecture")
         if not isinstance(name, str):
-            raise ValueError("the GGUF file does not name an architecture")
+            raise ValueError(TEXTS("gguf_file.no_architecture"))
         return name
 
     def find(self, name: str, default: Any = None) -> Any:
@@ -70,10 +71,10 @@ def read_header(path: str | Path, *, long_arrays: bool = False) -> GgufHeader:
     path = Path(path)
     with path.open("rb") as file:
         if file.read(4) != b"GGUF":
-            raise ValueError(f"{path.name} is not a GGUF file")
+            raise ValueError(TEXTS("gguf_file.other_file", name=path.name))
         version, tensors, count = read_number(file, "I"), read_number(file, "Q"), read_number(file, "Q")
         if version not in (2, 3) or count > MOST_KEYS or tensors > MOST_KEYS:
-            raise ValueError(f"{path.name} is a GGUF file of version {version}, which is not supported")
+            raise ValueError(TEXTS("gguf_file.version", name=path.name, version=version))
         keys = {}
         for _ in range(count):
             name = read_text(file)
@@ -82,12 +83,12 @@ def read_header(path: str | Path, *, long_arrays: bool = False) -> GgufHeader:
         for _ in range(tensors):
             name, axes = read_text(file), read_number(file, "I")
             if axes > MOST_AXES:
-                raise ValueError(f"the GGUF file contains a tensor of {axes} axes")
+                raise ValueError(TEXTS("gguf_file.axes", axes=axes))
             shape = tuple(read_number(file, "Q") for _ in range(axes))[::-1]
             places[name] = TensorPlace(read_number(file, "I"), shape, read_number(file, "Q"))
         step = keys.get("general.alignment") or 32
         if not isinstance(step, int) or not 1 <= step <= 1 << 20:
-            raise ValueError(f"the GGUF file has the alignment {short_repr(step)}")
+            raise ValueError(TEXTS("gguf_file.alignment", step=short_repr(step)))
         start = -(-file.tell() // step) * step
     tensors_by_name = {name: TensorPlace(each.kind, each.shape, start + each.first) for name, each in places.items()}
     return GgufHeader(path, keys, tensors_by_name, start)
@@ -96,10 +97,10 @@ def read_header(path: str | Path, *, long_arrays: bool = False) -> GgufHeader:
 def read_bytes(header: GgufHeader, name: str, size: int) -> bytes:
     """Read `size` bytes of a tensor. Raises `ValueError` if the file ends before."""
     if name not in header.tensors:
-        raise ValueError(f"the GGUF file has no tensor {short_repr(name)}")
+        raise ValueError(TEXTS("gguf_file.no_tensor", name=short_repr(name)))
     first = header.tensors[name].first
     if first + size > header.path.stat().st_size:
-        raise ValueError("the GGUF file is truncated")
+        raise ValueError(TEXTS("gguf_file.truncated"))
     with header.path.open("rb") as file:
         file.seek(first)
         return read_exactly(file, size)
@@ -142,7 +143,7 @@ def read_value(file: BinaryIO, kind: int, long_arrays: bool) -> Any:
     if kind == ARRAY:
         return read_array(file, long_arrays)
     if kind not in NUMBERS:
-        raise ValueError(f"the GGUF file contains a value of unknown type {short_repr(kind)}")
+        raise ValueError(TEXTS("gguf_file.value_type", kind=short_repr(kind)))
     return read_number(file, NUMBERS[kind])
 
 
@@ -159,13 +160,13 @@ def read_array(file: BinaryIO, long_arrays: bool) -> list[Any] | None:
                 found.append(raw.decode("utf-8", "replace"))
         return found if wanted else None
     if kind not in NUMBERS:
-        raise ValueError(f"the GGUF file contains an array of unknown type {short_repr(kind)}")
+        raise ValueError(TEXTS("gguf_file.array_type", kind=short_repr(kind)))
     step = struct.calcsize(NUMBERS[kind])
     if not wanted:
         file.seek(step * size, 1)
         return None
     if step * size > MOST_TEXT:
-        raise ValueError("the GGUF file contains an array that is too long")
+        raise ValueError(TEXTS("gguf_file.long_array"))
     return list(struct.unpack(f"<{size}{NUMBERS[kind]}", read_exactly(file, step * size)))
 
 
@@ -177,7 +178,7 @@ def read_text(file: BinaryIO) -> str:
 def check_text_length(size: int) -> int:
     """Return the length, or raise `ValueError` if it is too long."""
     if size > MOST_TEXT:
-        raise ValueError("the GGUF file contains a text that is too long")
+        raise ValueError(TEXTS("gguf_file.long_text"))
     return size
 
 
@@ -190,5 +191,5 @@ def read_exactly(file: BinaryIO, size: int) -> bytes:
     """Read so many bytes. Raises `ValueError` where the file ends before."""
     found = file.read(size)
     if len(found) < size:
-        raise ValueError("the GGUF file is truncated")
+        raise ValueError(TEXTS("gguf_file.truncated"))
     return found

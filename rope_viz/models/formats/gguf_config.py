@@ -6,7 +6,7 @@ tests/goldens/converted.json and gguf_headers.json. `FILE` holds what no key of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from rope_viz.embedding.scaling import Llama3
 from rope_viz.embedding.spec import MAX_HEAD_DIM, MAX_LENGTH, RopeSpec, require_number, short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.architecture import Architecture, find_architecture, listed_types
 from rope_viz.models.config_reader import Params
 from rope_viz.models.formats import FILE, NAMES, is_texts
@@ -26,6 +27,8 @@ from rope_viz.models.formats.gguf_layers import (
     read_recurrence,
 )
 from rope_viz.models.long_names import LONGEST
+from rope_viz.texts import Sentence, join
+from rope_viz.texts.texts import join_items
 
 # {llama.cpp's architecture: model type}, where the two are not spelled with the same letters.
 MODEL_TYPES: Mapping[str, str] = NAMES["gguf"]["model_types"]
@@ -54,6 +57,8 @@ UNROTATED = ("granite", "granitemoe", "graniteswitch")
 SHARED_FROM = 20
 """Layers of Gemma 3n with a cache of their own where the file does not say it (src/models/gemma3n.cpp)."""
 ATTENTION = ("full_attention", "indexed_attention", "sliding_attention", "chunked_attention")
+UNREAD_PARTS = ("rope", "attention")
+"""Parts of a GGUF file with keys that change an answer."""
 MOST_NAMED = 100
 """Keys that are named of one file."""
 FAR = 1e20
@@ -100,11 +105,11 @@ def config_from_gguf(summary: Mapping[str, Any]) -> dict[str, Any]:
     architecture or a size is missing.
     """
     if summary.get("unreadable"):
-        raise ValueError("the header of this GGUF file is cut off or of an unknown version: download the file again")
+        raise ValueError(TEXTS("gguf_file.header"))
     given, divisors = (read_object(summary, name) for name in ("keys", "divisors"))
     name = given.get("general.architecture")
     if not isinstance(name, str) or not name:
-        raise ValueError("the GGUF file does not name an architecture")
+        raise ValueError(TEXTS("gguf_file.no_architecture"))
     prefix = f"{name}."
     own = {key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)}
     renamed = {new: own[old] for old, new in LOADER["renamed"].items() if old in own and new not in own}
@@ -158,19 +163,23 @@ def config_from_gguf(summary: Mapping[str, Any]) -> dict[str, Any]:
     return config | {FILE: held | ({"tensor_bytes": size} if isinstance(size, int) and size > 0 else {})}
 
 
-def describe_gguf(source: Mapping[str, Any]) -> str:
+def describe_gguf(source: Mapping[str, Any]) -> Sentence:
     """Return sentences on the GGUF file that a config was made from, with the keys that were not read."""
-    texts = [f"Read from the header of a GGUF file of architecture {source.get('architecture')}."]
+    texts = [TEXTS("gguf.read", architecture=source.get("architecture"))]
     if source.get("ignored"):
-        texts.append(f"llama.cpp {RELEASE} does not use {quote_keys(source['ignored'])} of this file.")
-    for part, answer in ANSWERS.items():
-        names = list_unread(source, part)
-        if names:
-            texts.append(f"Not read: {quote_keys(names)}. So {answer} not known.")
-    return " ".join(texts)
+        texts.append(describe_ignored(source["ignored"]))
+    unread = {part: list_unread(source, part) for part in UNREAD_PARTS}
+    return join(*texts, *(describe_unread(part, names) for part, names in unread.items() if names))
 
 
-ANSWERS = {"rope": "the frequencies are", "attention": "the layers and the KV cache are"}
+def describe_ignored(names: Iterable[str]) -> Sentence:
+    """Return the sentence on keys of a GGUF file that llama.cpp does not use."""
+    return TEXTS("gguf.ignored", release=RELEASE, names=quote_keys(names))
+
+
+def describe_unread(part: str, names: Iterable[str]) -> Sentence:
+    """Return the sentence on keys under "rope" or "attention" that are not read, and what is not known then."""
+    return TEXTS(f"gguf.unread.{part}", names=quote_keys(names))
 
 
 def list_unread(source: Mapping[str, Any], part: str) -> list[str]:
@@ -183,7 +192,7 @@ def read_object(part: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """Return the object under a name, {} where there is none. Raises `ValueError` for anything else."""
     found = part.get(name) or {}
     if not isinstance(found, Mapping):
-        raise ValueError(f"{name} of the GGUF header must be an object, got {short_repr(found)}")
+        raise ValueError(TEXTS("gguf_file.header_object", name=name, found=short_repr(found)))
     return found
 
 
@@ -213,7 +222,7 @@ def read_sizes(keys: HeaderKeys) -> dict[str, Any]:
         key = next((key for key in places if keys.has(key)), None)
         if key is None:
             if name in NEEDED:
-                raise ValueError(f"the GGUF file has no {keys.name}.{places[0]}")
+                raise ValueError(TEXTS("gguf_file.no_key", name=keys.name, key=places[0]))
             continue
         value = keys.get(key)
         values = value if isinstance(value, list) and value and name in LISTED else [value]
@@ -243,7 +252,7 @@ def read_head(keys: HeaderKeys, config: dict[str, Any]) -> Head:
     if not heads and keys.has("attention.head_count"):
         return Head(0, 0, 0)
     if keys.size("attention.key_length") is None and heads is None:
-        raise ValueError(f"the GGUF file has no {keys.name}.attention.head_count")
+        raise ValueError(TEXTS("gguf_file.no_heads", name=keys.name))
     stored = keys.size("attention.key_length") or config["hidden_size"] // heads
     size = keys.size("attention.key_length_mla") or stored
     require_number(size, f"{keys.name}.attention.key_length", least=1, most=MAX_HEAD_DIM * 8, integer=True)
@@ -278,7 +287,7 @@ def read_rotated(keys: HeaderKeys, key: str, default: int, parts: int = 2) -> in
     value = keys.get(key, default)
     require_number(value, f"{keys.name}.{key}", least=2, most=MAX_HEAD_DIM, integer=True)
     if value % parts:
-        raise ValueError(f"{keys.name}.{key} must be a multiple of {parts}, got {int(value)}")
+        raise ValueError(TEXTS("gguf_file.multiple", name=keys.name, key=key, parts=parts, value=int(value)))
     return int(value)
 
 
@@ -333,9 +342,10 @@ def write_layers(keys: HeaderKeys, layers: LayerFacts, head: Head) -> dict[str, 
 def read_divisors(name: str, values: Any) -> list[float]:
     """Return the divisors of one tensor. Raises `ValueError` for anything but numbers above 0."""
     if not isinstance(values, (list, tuple)) or not 1 <= len(values) <= MAX_HEAD_DIM:
-        raise ValueError(f"{name} of the GGUF file must be a list of divisors")
+        raise ValueError(TEXTS("gguf_file.divisors", name=name))
+    label = TEXTS("value.entries", name=name)
     for value in values:
-        require_number(value, f"{name} entries", above=0.0)
+        require_number(value, label, above=0.0)
     return [float(value) for value in values]
 
 
@@ -463,10 +473,12 @@ def read_lists(
     short = one or divisors.get("rope_factors_short.weight")
     long = one or divisors.get("rope_factors_long.weight")
     if short is None or long is None:
-        raise ValueError(f"the GGUF file has only one of the two lists of divisors: {', '.join(divisors)}")
+        raise ValueError(TEXTS("gguf_file.one_list", divisors=join_items(divisors)))
     for values in (short, long):
         if len(values) != rotary // 2:
-            raise ValueError(f"the GGUF file has {len(values)} divisors for {rotary // 2} pairs of {keys.name}")
+            raise ValueError(
+                TEXTS("gguf_file.divisor_count", divisors=len(values), pairs=rotary // 2, architecture=keys.name)
+            )
     turning = sum(value < FAR for value in short)
     if one and turning < len(one) and all(value == 1.0 for value in one[:turning]):
         return {"rope_type": "proportional", "partial_rotary_factor": turning / len(one)}

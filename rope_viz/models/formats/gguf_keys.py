@@ -9,8 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rope_viz.embedding.spec import require_number
+from rope_viz.models import TEXTS
 from rope_viz.models.formats import LONGEST_REMARK
 from rope_viz.storage.decode_json import read_own
+from rope_viz.texts.texts import join_items
 
 LOADER: Mapping[str, Any] = read_own(__file__, "gguf_loader.json")
 RELEASE = "0c1e57098"
@@ -80,7 +82,7 @@ class HeaderKeys:
             return None
         values: Sequence[Any] = value if isinstance(value, list) else [value] * count
         if len(values) < count or (len(values) > count and not at_least):
-            raise ValueError(f"{self.name}.{key} must have {count} values, one for each block, got {len(values)}")
+            raise ValueError(TEXTS("gguf_file.per_block", name=self.name, key=key, blocks=count, got=len(values)))
         for each in values:
             # A pattern is a list of flags.
             require_number(int(each) if isinstance(each, bool) else each, f"{self.name}.{key}", least=0, integer=True)
@@ -111,4 +113,5 @@ class HeaderKeys:
 def quote_keys(names: Iterable[str]) -> str:
     """Return names of keys for a sentence, at most six of them."""
     found = ["".join(letter for letter in str(name)[:LONGEST_NAME] if letter.isprintable()) for name in names]
-    return ", ".join(found[:6]) + (f" and {len(found) - 6} more" if len(found) > 6 else "")
+    shown = join_items(found[:6])
+    return TEXTS("gguf.more_keys", names=shown, more=len(found) - 6) if len(found) > 6 else shown

@@ -9,17 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
+from rope_viz.models import TEXTS
 from rope_viz.models.formats.json_source import NotJsonError, Raw, decode_utf8, read_raw
-from rope_viz.texts.texts import join_list
+from rope_viz.texts.texts import join_items, join_list
 
 Kind: TypeAlias = Literal["comma", "comment", "quotes"]
-NAMES: dict[Kind, tuple[str, str]] = {
-    "comma": ("trailing comma", "trailing commas"),
-    "comment": ("comment", "comments"),
-    "quotes": ("text without double quotes", "texts without double quotes"),
-}
 MOST_LINES = 5
 LARGEST = 1 << 20
 """Characters. Longer texts are refused unrepaired, because the repair looks at each comma and string."""
@@ -115,19 +111,19 @@ def read_lenient(data: str | bytes) -> tuple[Raw, tuple[Fix, ...]]:
 def describe_fixes(fixes: Sequence[Fix]) -> str:
     """Return how many faults of each kind there are and in which lines: "1 comment (line 3)"."""
     parts = []
-    for kind, (one, many) in NAMES.items():
+    for kind in get_args(Kind):
         found = [fix.line for fix in fixes if fix.kind == kind]
         if found:
             lines = list(dict.fromkeys(found))
-            where = f"{'line' if len(lines) == 1 else 'lines'} {join_lines(lines)}"
-            parts.append(f"{len(found)} {one if len(found) == 1 else many} ({where})")
-    return ", ".join(parts)
+            where = TEXTS("repair.lines", count=len(lines), lines=join_lines(lines))
+            parts.append(TEXTS(f"repair.{kind}", count=len(found), where=where))
+    return join_items(parts)
 
 
 def join_lines(lines: Sequence[int]) -> str:
     """Return line numbers as text, at most five: "3, 5 and 9"."""
     shown = [str(line) for line in lines[:MOST_LINES]]
-    return f"{', '.join(shown)} and more" if len(lines) > MOST_LINES else join_list(shown)
+    return TEXTS("repair.more", lines=join_items(shown)) if len(lines) > MOST_LINES else join_list(shown)
 
 
 def _double_quoted(content: str) -> str:

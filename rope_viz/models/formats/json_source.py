@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rope_viz.embedding.spec import short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.formats import FILE, describe_note
 from rope_viz.models.formats.argument_text import parse_arguments
 from rope_viz.models.formats.gguf import is_gguf, read_header, summarise_header
 from rope_viz.models.formats.gguf_config import (
-    ANSWERS,
     config_from_gguf,
     describe_gguf,
     is_gguf_summary,
@@ -61,7 +61,7 @@ def refuse_unread(config: Mapping[str, Any], part: str) -> None:
     """Raise `ValueError` where a GGUF file has keys under "rope" or "attention" that were not read."""
     names = list_unread(source_file(config), part)
     if names:
-        raise ValueError(f"{ANSWERS[part]} not known, because {quote_keys(names)} of the GGUF file is not read")
+        raise ValueError(TEXTS(f"gguf.unknown.{part}", names=quote_keys(names)))
 
 
 def names_unread_keys(config: Mapping[str, Any]) -> bool:
@@ -99,10 +99,7 @@ LONGEST_PATH = 1000
 """Characters. A long key above many others would make paths of gigabytes."""
 MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 # What a failed download leaves in place of a config, by how it begins.
-OTHERS = {
-    "version https://git-lfs": "it is not JSON but a Git LFS pointer: run git lfs pull",
-    "<": "it is not JSON but a web page or XML: download the raw file",
-}
+OTHERS = {"version https://git-lfs": "lfs", "<": "page"}
 KEY_OR_BRACKET = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+")(\s*:)?|[\[\]{}]', re.DOTALL)
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
@@ -137,9 +134,9 @@ def read_raw(data: str | bytes, *, skip_lists: bool = False) -> Raw:
     and layers are read as empty; they never count towards `LARGEST`.
     """
     if data[:4] == b"GGUF":
-        raise ValueError("it is a GGUF file, of which only the header is read: name it by its path")
+        raise ValueError(TEXTS("json_source.gguf"))
     if len(data) > LARGEST_FILE:
-        raise ValueError(f"it is larger than {LARGEST_FILE >> 20} MiB, so it is not a config.json")
+        raise ValueError(TEXTS("json_source.large", size=LARGEST_FILE >> 20))
     text = decode_utf8(data) if isinstance(data, bytes) else data
     marked = text.startswith("\ufeff")
     text = text.removeprefix("\ufeff")
@@ -147,12 +144,12 @@ def read_raw(data: str | bytes, *, skip_lists: bool = False) -> Raw:
     if len(text) > (SHORT_LIST if skip_lists else LARGEST):
         lists = find_long_lists(text)
         if len(data) - sum(stop - start for _, start, stop in lists) > LARGEST:
-            raise ValueError(f"it is larger than {LARGEST >> 20} MiB, so it is not a config.json")
+            raise ValueError(TEXTS("json_source.large", size=LARGEST >> 20))
         if skip_lists:
             text = empty_lists(text, lists)
             left_out = [name for name, _, _ in lists]
     if not text.strip():
-        raise ValueError("it is empty")
+        raise ValueError(TEXTS("json_source.empty"))
     twice: dict[int, list[str]] = {}
     kept: list[dict[str, Any]] = []
 
@@ -167,24 +164,24 @@ def read_raw(data: str | bytes, *, skip_lists: bool = False) -> Raw:
     try:
         config = json.loads(text, object_pairs_hook=once)
     except json.JSONDecodeError as error:
-        other = next((message for begin, message in OTHERS.items() if text.lstrip().startswith(begin)), None)
+        other = next((key for begin, key in OTHERS.items() if text.lstrip().startswith(begin)), None)
         if other is not None:
-            raise ValueError(other) from None
+            raise ValueError(TEXTS(f"json_source.{other}")) from None
         found = read_other_text(text)
         if found is not None:
             # It has none of the keys of the config, so it has no lines to name.
             return Raw(found, "")
-        sentence = f"it is not JSON: {describe_json_error(text, error)}"
+        sentence = TEXTS("json_source.not_json", problem=describe_json_error(text, error))
         raise NotJsonError(sentence, error.lineno, error.colno) from None
     except RecursionError:
-        raise ValueError("it is not readable JSON: nested too deeply") from None
+        raise ValueError(TEXTS("json_source.deep")) from None
     except ValueError:
         # A number of more digits than Python converts.
-        raise ValueError("it contains a number that is too long") from None
+        raise ValueError(TEXTS("json_source.long_number")) from None
     if not isinstance(config, dict):
-        raise ValueError(f"a config must be an object, {{…}}, got {short_repr(config)}")
+        raise ValueError(TEXTS("json_source.no_object", config=short_repr(config)))
     if is_deeper(config, DEEPEST):
-        raise ValueError(f"it is nested more than {DEEPEST} levels deep, which no config is")
+        raise ValueError(TEXTS("json_source.levels", deepest=DEEPEST))
     return Raw(
         to_config(config), text, tuple(find_repeated_keys(config, twice)) if twice else (), marked, tuple(left_out)
     )
@@ -243,36 +240,41 @@ def decode_utf8(data: bytes) -> str:
         unmarked = data[:2] in (b"{\x00", b"\x00{")
         kind = MARKS.get(data[:2]) or ("UTF-16" if unmarked else None)
         kind = "UTF-32" if kind and b"\x00\x00" in data[:8] else kind
-        raise ValueError(f"it is not JSON: {f'text in {kind}, save it as UTF-8' if kind else 'not text in UTF-8'}")
+        raise ValueError(TEXTS("json_source.coding" if kind else "json_source.no_text", kind=kind))
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         shown = data[error.start]
         brace = data.lstrip()[:1] == b"{"
-        hint = f": line {line} has the byte 0x{shown:02x}; save it as UTF-8" if brace else ""
-        raise ValueError(f"it is not JSON: not text in UTF-8{hint}") from None
+        key = "json_source.byte" if brace else "json_source.no_text"
+        raise ValueError(TEXTS(key, line=line, byte=shown)) from None
 
 
 def describe_json_error(text: str, error: json.JSONDecodeError) -> str:
     """Return what is wrong with a text that is no JSON, and what to change."""
     message = error.msg.removesuffix(" at")
-    where, rest, before = f"line {error.lineno}, column {error.colno}", text[error.pos :], text[: error.pos].rstrip()
+    shown = TEXTS.group("json_source.python").get(message, message)
+    where, rest, before = (
+        TEXTS("json_source.where", line=error.lineno, column=error.colno),
+        text[error.pos :],
+        text[: error.pos].rstrip(),
+    )
     if rest.startswith(("//", "/*", "#")):
-        return f"a comment at {where}, which JSON does not allow"
+        return TEXTS("json_source.comment", where=where)
     if (before.endswith(",") and rest.lstrip()[:1] in ("}", "]")) or "trailing comma" in error.msg:
-        return f"a comma before the closing bracket at {where}"
+        return TEXTS("json_source.comma", where=where)
     if rest.startswith("'"):
-        return f"single quotes at {where}; JSON needs double quotes"
+        return TEXTS("json_source.single_quotes", where=where)
     if rest.startswith(("None", "True", "False")):
-        return f"{re.split('[^A-Za-z]', rest)[0]} at {where}; JSON uses null, true and false"
+        return TEXTS("json_source.python_word", word=re.split("[^A-Za-z]", rest)[0], where=where)
     if not rest.strip() or error.msg.startswith("Unterminated string"):
-        return f"{message} at {where}, where the file ends: it is truncated"
+        return TEXTS("json_source.cut_off", message=shown, where=where)
     if message == "Extra data":
-        return f"text after the end of the object, at {where}"
+        return TEXTS("json_source.extra", where=where)
     if rest[0] > "\x7f":
-        return f"{message} at {where}, at {rest[0]!r} (U+{ord(rest[0]):04X})"
-    return f"{message} at {where}"
+        return TEXTS("json_source.letter", message=shown, where=where, letter=rest[0], code=ord(rest[0]))
+    return TEXTS("json_source.problem", message=shown, where=where)
 
 
 def find_repeated_keys(part: Any, twice: Mapping[int, list[str]], path: Path = ()) -> Iterator[Path]:

@@ -12,7 +12,9 @@ from typing import Any
 
 from rope_viz.embedding.scaling import mscale
 from rope_viz.embedding.spec import require_number, short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.formats import FILE, NAMES, make_source
+from rope_viz.texts.texts import join_list
 
 FORMAT = "Megatron arguments"
 """What a config made from them says of its file."""
@@ -101,17 +103,15 @@ def config_from_megatron(arguments: Mapping[str, Any]) -> dict[str, Any]:
     if options.get("use_rotary_position_embeddings"):
         kind = "rope"
     if kind is not None and kind not in ROTATING and not is_mla:
-        raise ValueError(
-            f"these are Megatron arguments with position_embedding_type {short_repr(kind)}: only rope and yarn are read"
-        )
+        raise ValueError(TEXTS("megatron_config.position_type", kind=short_repr(kind)))
     remarks: list[str] = []
     if kind is None and not is_mla:
-        remarks.append("No position_embedding_type: rope is assumed.")
+        remarks.append("megatron.rope")
     config = read_sizes(options, is_mla)
     config |= read_rope(options, arguments, is_mla, kind, remarks)
     config["model_type"] = choose_type(options, config, is_mla)
     kind = config["model_type"]
-    remarks.insert(0, f"They name no model type: read as {kind}. A server computes what the exported config says.")
+    remarks.insert(0, f"megatron.type {kind}")
     read = {*(name for names in SIZES.values() for name in names), *(name for name, _ in MLA.values())}
     read |= {*ROPE_MARKS, *YARN, *RENAMED.values(), "kv_channels", "rope_scaling_factor", "rope_type", "enable_gpt_oss"}
     unread = [name for name in options if name not in read and any(word in name for word in CONCERNS_ROPE)]
@@ -139,7 +139,7 @@ def read_sizes(options: Mapping[str, Any], is_mla: bool) -> dict[str, Any]:
             found[name] = value
     for name in ("hidden_size", "max_position_embeddings"):
         if name not in found:
-            raise ValueError(f"these Megatron arguments have no {' or '.join(SIZES[name])}")
+            raise ValueError(TEXTS("megatron_config.no_size", names=join_list(SIZES[name], "or", "or")))
     if options.get("group_query_attention") is False:
         found.pop("num_key_value_heads", None)
     tied = options.get("share_embeddings_and_output_weights", not options.get("untie_embeddings_and_output_weights"))
@@ -177,10 +177,10 @@ def read_rope(
     if options.get("rope_scaling"):
         factor = read_number(options, "rope_scaling_factor", LLAMA3_FACTOR)
         if "use_rope_scaling" in arguments and factor != LLAMA3_FACTOR:
-            remarks.append(f"rope_scaling_factor {factor:g} does not reach Megatron-LM's model: the factor is 8.")
+            remarks.append(f"megatron.factor {factor:g}")
             factor = LLAMA3_FACTOR
         if linear != 1.0:
-            raise ValueError("Llama 3 scaling together with rotary_seq_len_interpolation_factor cannot be written")
+            raise ValueError(TEXTS("megatron_config.two_scalings"))
         return {"rope_parameters": rope | {"rope_type": "llama3", "factor": factor, **LLAMA3}}
     if linear != 1.0:
         rope |= {"rope_type": "linear", "factor": linear}
@@ -191,9 +191,7 @@ def read_yarn(options: Mapping[str, Any], is_mla: bool, remarks: list[str]) -> d
     """Return the parameters of YaRN with megatron-core's defaults."""
     factor = read_number(options, "scaling_factor", 1.0)
     if is_mla and options.get("scaling_factor") is None:
-        remarks.append(
-            f"No rotary_scaling_factor: 1, as Megatron-LM gives; megatron-core alone takes {CORE_MLA_FACTOR:g}."
-        )
+        remarks.append(f"megatron.no_factor {CORE_MLA_FACTOR:g}")
     if factor == 1.0:
         return {"rope_type": "default"}
     rope = {

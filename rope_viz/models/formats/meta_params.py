@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.embedding.spec import require_number
+from rope_viz.models import TEXTS
 from rope_viz.models.formats import FILE, NAMES, make_source
 
 SIZES: Mapping[str, str] = NAMES["mistral"]["sizes"]
@@ -40,10 +41,10 @@ def config_from_meta(params: Mapping[str, Any]) -> dict[str, Any]:
     """
     for name, values in NO_CHANGE.items():
         if params.get(name) not in values:
-            raise ValueError(f"{name} of params.json is not read: use the config.json of the model")
-    remarks = ["Its weights pair neighbours (2i, 2i + 1); those of a converted model pair halves."]
+            raise ValueError(TEXTS("params_file.not_read", name=name))
+    remarks = ["neighbours"]
     if params.get("use_hf_rope"):
-        remarks = ["use_hf_rope: its weights pair halves, as those of transformers."]
+        remarks = ["meta.halves"]
     config: dict[str, Any] = {"model_type": find_type(params)}
     config |= {name: params[own] for name, own in SIZES.items() if params.get(own) is not None}
     config |= {name: params[name] for name in ("head_dim", "partial_rotary_factor") if params.get(name) is not None}
@@ -54,17 +55,17 @@ def config_from_meta(params: Mapping[str, Any]) -> dict[str, Any]:
     base = next((params[name] for name in BASES if params.get(name)), None)
     config["rope_theta"] = base or 10_000.0
     if not base:
-        remarks.append("It names no rope_theta: 10,000 is assumed, as Meta's code does.")
+        remarks.append("meta.no_base")
     length = params.get("max_seq_len")
     if params.get("use_scaled_rope"):
         factor, high = read_number(params, FACTORS, FACTOR), read_number(params, HIGH, 4.0)
         if not any(params.get(name) is not None for name in FACTORS):
-            remarks.append("It names no factor: Llama 3.1's 8 over 8,192 tokens is assumed; Llama 3.2 has 32.")
+            remarks.append("meta.no_factor")
         rope = {"rope_type": "llama3", "factor": factor, "original_max_position_embeddings": ORIGINAL}
         config["rope_scaling"] = {**rope, "low_freq_factor": 1.0, "high_freq_factor": high}
     if length is None:
         length = SCALED if "rope_scaling" in config else ORIGINAL if base else LLAMA_2
-        remarks.append(f"It names no length: {length:,} tokens are assumed, those of the Llama with these keys.")
+        remarks.append(f"meta.no_length {length:,}")
     config["max_position_embeddings"] = length
     return config | {FILE: make_source(FORMAT, remarks, [name for name in params if name not in READ])}
 

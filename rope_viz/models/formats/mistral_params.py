@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rope_viz.embedding.spec import require_number, short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.formats import FILE, NAMES, make_source
 from rope_viz.models.formats.meta_params import META, config_from_meta
 
@@ -42,7 +43,7 @@ def config_from_mistral(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the config.json that means what a params.json says, Mistral's or Meta's. Raises `ValueError`."""
     if any(name in params for name in META):
         return config_from_meta(params)
-    remarks = ["Its weights pair neighbours (2i, 2i + 1); those of a converted model pair halves."]
+    remarks = ["neighbours"]
     config: dict[str, Any] = {"model_type": find_type(params)}
     config |= {name: params[own] for name, own in SIZES.items() if params.get(own) is not None}
     config |= {name: params[name] for name in SAME if params.get(name) is not None}
@@ -54,12 +55,12 @@ def config_from_mistral(params: Mapping[str, Any]) -> dict[str, Any]:
     config |= read_windows(params)
     length = params.get("max_position_embeddings") or params.get("max_seq_len")
     if length is None:
-        remarks.append(f"It names no length: {LENGTH:,} tokens are assumed, as vLLM does.")
+        remarks.append(f"mistral.no_length {LENGTH:,}")
     config["max_position_embeddings"] = length or LENGTH
     if params.get("rope_theta") is None:
         # What transformers' conversion of Ministral 3 takes, and else the default of the class.
         config["rope_theta"] = 1e6 if config["model_type"] == "ministral3" else 10_000.0
-        remarks.append(f"It names no rope_theta: {config['rope_theta']:,.0f} is assumed, as transformers does.")
+        remarks.append(f"mistral.no_base {config['rope_theta']:,.0f}")
     config |= read_rope(params, config)
     if "rope_parameters" in config:
         config.pop("rope_theta", None)
@@ -81,7 +82,7 @@ def read_part(params: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """Return the object under a name, {} where there is none. Raises `ValueError` for anything else."""
     found = params.get(name) or {}
     if not isinstance(found, Mapping):
-        raise ValueError(f"{name} of params.json must be an object, got {short_repr(found)}")
+        raise ValueError(TEXTS("params_file.object", name=name, found=short_repr(found)))
     return found
 
 
@@ -116,13 +117,13 @@ def read_rope(params: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str,
         return {"llama_4_scaling": dict(temperature)} if temperature else {}
     unknown = sorted(set(yarn) - {*YARN.values(), "apply_scale"})
     if unknown:
-        raise ValueError(f"yarn of params.json has the unknown key {short_repr(unknown[0])}")
+        raise ValueError(TEXTS("params_file.yarn_key", unknown=short_repr(unknown[0])))
     rope: dict[str, Any] = {"rope_type": "yarn"}
     if config.get("rope_theta") is not None:
         rope["rope_theta"] = config["rope_theta"]
     for name, own in YARN.items():
         if own not in yarn:
-            raise ValueError(f"yarn of params.json has no {own}")
+            raise ValueError(TEXTS("params_file.yarn_without", own=own))
         require_number(yarn[own], f"yarn.{own}", above=0.0)
         rope[name] = int(yarn[own]) if name.startswith("original") else float(yarn[own])
     # Without apply_scale nothing corrects the magnitude. Dividing equal weights by each other gives the factor 1.

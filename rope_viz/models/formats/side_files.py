@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
+from rope_viz.models import TEXTS
 from rope_viz.models.formats import SIDE
 from rope_viz.models.formats.json_source import LARGEST_FILE, read_raw
 
@@ -63,7 +64,7 @@ def split_files(files: Mapping[str, bytes]) -> tuple[str, dict[str, bytes]]:
     if "config.json" in others:
         return "config.json", side
     if len(others) > 1:
-        raise ValueError("several files, and none is called config.json: drop one config with the files next to it")
+        raise ValueError(TEXTS("side_files.no_config"))
     return (others or list(files))[0], side if others else {}
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from rope_viz.embedding.scaling import METHODS
 from rope_viz.embedding.spec import MAX_LENGTH, RopeSpec, require_number
+from rope_viz.models import TEXTS
 from rope_viz.models.catalog import Model, catalog, main_layer, model_specs
 from rope_viz.models.config_reader import Fields, name_config
 from rope_viz.models.identity.shipped_scaling import (
@@ -24,6 +25,8 @@ from rope_viz.models.identity.shipped_scaling import (
 )
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, find_main_layer
 from rope_viz.models.text_config import find_text_part, read_text_fields
+from rope_viz.texts import cached_text_property, join
+from rope_viz.texts.texts import join_clauses
 
 # Lengths, which people change, and the base under its many names, which is compared as what it comes out as.
 PASSED_OVER = re.compile(
@@ -39,7 +42,6 @@ VOCABULARY = "vocab_size"
 NEEDED = ("hidden_size", "num_attention_heads")
 # Keys that a tool for fine-tuning writes begin so.
 FINE_TUNE_PREFIX = "unsloth"
-OWN_WORD = "your setting"
 ENOUGH = 6
 """So many numbers must agree if no name is given; one less if the list has at most one more."""
 
@@ -55,16 +57,17 @@ class TrainedLength:
     source: str
     is_documented: bool = False
     divides: bool = False
+    is_own: bool = False
 
     @property
     def name(self) -> str:
         """What the length is called where it is shown."""
-        return "trained length" if self.is_known else "original length" if self.divides else "limit"
+        return TEXTS(f"length.{'trained' if self.is_known else 'original' if self.divides else 'limit'}")
 
     @property
     def is_known(self) -> bool:
         """Whether somebody says that the model was trained on this length: its maker, or the user."""
-        return self.is_documented or self.source == OWN_WORD
+        return self.is_documented or self.is_own
 
 
 @dataclass(frozen=True)
@@ -99,12 +102,12 @@ class Identity:
 
         None, too, where the user gave another trained length.
         """
-        if self.model is None or self.trained.source == OWN_WORD or is_added_later(self.model):
+        if self.model is None or self.trained.is_own or is_added_later(self.model):
             return None
         found = find_shipped_spec(self.model, self.layer)
         return None if found is None or not found.is_scaled else found
 
-    @functools.cached_property
+    @cached_text_property
     def departs(self) -> Mapping[str, str]:
         """{key: in words} of what the config's scaling has otherwise than what the model ships with."""
         return {} if self.shipped is None else find_departures(self.spec, self.shipped)
@@ -134,33 +137,20 @@ class Identity:
     def sentence(self) -> str:
         """Which model the config is of, and its lengths, in sentences."""
         count, known = self.agree
-        opening = {
-            "model": f"Recognised: {self.name}",
-            "numbers": f"Recognised by its numbers: {self.name}",
-            "fine-tune": f"Recognised: a fine-tune of {self.name}",
-            "no config": "Numbers only: without a config no model is recognised",
-            "": f"Not recognised: {self.name} is not in the list of models",
-        }[self.how]
-        found = (
-            f" ({count} of {known} fields match)" if known else " (chosen from the list)" if self.how == "model" else ""
-        )
-        parts = [f"{opening}{found}.", self.near]
+        found = "fields" if known else "chosen" if self.how == "model" else ""
+        match = TEXTS(f"identity.match.{found}", agree=count, known=known) if found else ""
+        parts = [TEXTS(f"identity.{self.how.replace(' ', '-') or 'unknown'}", name=self.name, match=match), self.near]
         if self.signs:
-            parts.append(f"Signs of a fine-tune: {'; '.join(self.signs)}.")
-        length = f"{self.trained.length:,}"
-        if self.trained.is_known:
-            parts.append(f"Trained length: {length} tokens.")
-        else:
-            parts.append(f"No trained length is documented; {length} tokens are assumed.")
+            parts.append(TEXTS("identity.signs", signs=join_clauses(self.signs)))
+        length = self.trained.length
+        parts.append(TEXTS("identity.trained" if self.trained.is_known else "identity.assumed", length=length))
         if self.exact and self.says < self.reach:
-            parts.append(
-                f"max_position_embeddings is {self.says:,}, below the {self.reach:,} that the model ships with."
-            )
+            parts.append(TEXTS("identity.below", limit=self.says, reach=self.reach))
         elif self.room:
-            parts.append(f"max_position_embeddings {self.says:,} = {length} trained + {self.room:,} for the prompt.")
-        elif self.says != self.trained.length:
-            parts.append(f"max_position_embeddings is {self.says:,}.")
-        return " ".join(part for part in parts if part)
+            parts.append(TEXTS("identity.room", limit=self.says, length=length, room=self.room))
+        elif self.says != length:
+            parts.append(TEXTS("identity.limit", limit=self.says))
+        return join(*parts)
 
 
 def identify_model(
@@ -201,7 +191,7 @@ def identify_model(
         else tuple(find_length_mistakes(spec, model, limit, length, room, find_original(fields)))
     )
     missing = "" if model is None or spec.is_scaled else find_missing_scaling(close, model, limit)
-    mistakes = tuple(f"{text}{missing}" for text in mistakes)
+    mistakes = tuple(join(text, missing) for text in mistakes)
     agree = (0, 0) if found is None else (found.agree, found.known)
     near = "" if model is not None else explain_nearest(close)
     return Identity(name, model, how, signs, layer, spec, length, limit, room, mistakes, agree, near)
@@ -292,10 +282,10 @@ def explain_nearest(close: list[Likeness]) -> str:
     best = max(close, key=lambda one: (one.agree, one.based, one.order), default=None)
     if best is None or best.agree < 3:
         return ""
-    nearest = f"Nearest: {family_name(best.model)}, {best.agree} of {best.known} fields match"
+    values = {"name": family_name(best.model), "agree": best.agree, "known": best.known}
     if not best.based and best.agree >= ENOUGH - 1:
-        return f"{nearest}, but the base differs. A model trained further may have another trained length."
-    return f"{nearest}, too few to recognise it." if best.based else ""
+        return TEXTS("identity.nearest.base", **values)
+    return TEXTS("identity.nearest.few", **values) if best.based else ""
 
 
 def find_missing_scaling(close: list[Likeness], model: Model, says: int) -> str:
@@ -304,8 +294,7 @@ def find_missing_scaling(close: list[Likeness], model: Model, says: int) -> str:
         spec = model_specs(one.model.id)[main_layer(one.model, model_specs(one.model.id))]
         other = one.enough and family_name(one.model) != family_name(model)
         if other and spec.is_scaled and one.model.config.get("max_position_embeddings") == says:
-            name = family_name(one.model)
-            return f" {name} has the same sizes and this length. For that model, rope_scaling is missing."
+            return TEXTS("mistake.missing_scaling", name=family_name(one.model))
     return ""
 
 
@@ -314,17 +303,16 @@ def find_fine_tune_signs(config: Mapping[str, Any], fields: Fields, model: Model
     found, named = [], read_own_name(config)
     name = simplify_name(named)
     if name and not (name.startswith(simplify_name(model.name)) and len(name) - len(simplify_name(model.name)) < 3):
-        found.append(f"its name is {named[:60]}")
+        found.append(TEXTS("sign.name", named=named[:60]))
     ours, theirs = fields.config.get("vocab_size"), model.sizes.get("vocab_size")
     if isinstance(ours, int) and theirs and ours != theirs:
-        more = "more" if ours > theirs else "fewer"
-        found.append(f"its vocabulary has {abs(ours - theirs):,} entries {more}")
+        found.append(TEXTS("sign.more_words" if ours > theirs else "sign.fewer_words", entries=abs(ours - theirs)))
     if any(str(key).startswith(FINE_TUNE_PREFIX) for key in config):
-        found.append("it was written by Unsloth")
+        found.append(TEXTS("sign.unsloth"))
     named_classes = config.get("architectures")
     kinds = [kind for kind in named_classes if isinstance(kind, str)] if isinstance(named_classes, list) else []
     if kinds and not any(kind.endswith(PRETRAINING_HEADS) for kind in kinds):
-        found.append(f"its class has another head, {kinds[0][:60]}")
+        found.append(TEXTS("sign.head", kind=kinds[0][:60]))
     return tuple(found)
 
 
@@ -351,8 +339,8 @@ def find_trained_length(
 ) -> TrainedLength:
     """Return the trained length: the user's own word, else documented, else the original length, else the limit."""
     if given is not None:
-        require_number(given, "the trained length", least=1, most=MAX_LENGTH, integer=True)
-        return TrainedLength(int(given), OWN_WORD)
+        require_number(given, TEXTS("name.trained_length"), least=1, most=MAX_LENGTH, integer=True)
+        return TrainedLength(int(given), TEXTS("length.own"), is_own=True)
     if model is not None and model.trained_length is not None:
         return TrainedLength(model.trained_length, model.trained_source, True)
     length, source = fields.architecture.documented_lengths.get(str(limit), (None, ""))
@@ -360,17 +348,17 @@ def find_trained_length(
         return TrainedLength(length, source, True)
     if model is not None:
         source, divides = (
-            f"its config in the list of models ({model.source})",
+            TEXTS("length.source.list", source=model.source),
             METHODS[model.scaled_by].divides_from_length,
         )
         return TrainedLength(model.original_length, source, divides=divides)
     if spec.scaling.name in PRETRAINED_TYPES and spec.context != limit:
-        return TrainedLength(spec.context, f"{ORIGINAL} of the config", divides=True)
+        return TrainedLength(spec.context, TEXTS("length.source.original"), divides=True)
     chunks = fields.config.get("dual_chunk_attention_config")
     original = chunks.get(ORIGINAL) if isinstance(chunks, Mapping) else None
     if isinstance(original, int) and not isinstance(original, bool) and 0 < original <= limit:
-        return TrainedLength(original, f"{ORIGINAL} of dual_chunk_attention_config", divides=True)
-    return TrainedLength(spec.context, "max_position_embeddings of the config")
+        return TrainedLength(original, TEXTS("length.source.chunks"), divides=True)
+    return TrainedLength(spec.context, TEXTS("length.source.limit"))
 
 
 def model_room(model: Model | None, spec: RopeSpec, limit: int, trained: TrainedLength) -> int:
@@ -391,21 +379,15 @@ def find_length_mistakes(
     own = model.config.get("max_position_embeddings")
     is_based = any(abs(one.base / spec.base - 1.0) < 1e-6 for one in model_specs(model.id).values())
     if not spec.is_scaled and is_based and says > trained.length and not room and own != says:
-        out.append(
-            f"max_position_embeddings is {says:,} without scaling, but {describe_length(model, trained)}. Raising only "
-            f"this key does not extend the context: beyond {trained.length:,} tokens pairs of low frequency reach "
-            f"{'angles never seen in training' if trained.is_known else 'new angles'}."
-        )
+        key = "mistake.limit_known" if trained.is_known else "mistake.limit"
+        out.append(TEXTS(key, says=says, model=describe_length(model, trained), length=trained.length))
     theirs = find_original(read_text_fields(find_text_part(model.config)))
     if spec.scaling.name in PRETRAINED_TYPES and given is not None and given not in (trained.length, theirs):
-        out.append(
-            f"{ORIGINAL} is {given:,}, but {describe_length(model, trained)}. The factor counts from that length."
-        )
+        out.append(TEXTS("mistake.original", given=given, model=describe_length(model, trained)))
     return out
 
 
 def describe_length(model: Model, trained: TrainedLength) -> str:
     """Return the documented trained length of a model, or the length of its config where none is documented."""
-    if trained.is_known:
-        return f"the trained length of {family_name(model)} is {trained.length:,} tokens"
-    return f"{family_name(model)} has {trained.length:,} there, and no other trained length is documented"
+    key = "mistake.model_known" if trained.is_known else "mistake.model"
+    return TEXTS(key, name=family_name(model), length=trained.length)

@@ -10,6 +10,7 @@ import numpy as np
 
 from rope_viz.embedding.scaling import LABELS
 from rope_viz.embedding.spec import RopeSpec, config_key, lists
+from rope_viz.models import TEXTS
 from rope_viz.models.catalog import Model, catalog, main_layer, model_specs
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES
 
@@ -46,21 +47,19 @@ def find_departures(ours: RopeSpec, theirs: RopeSpec) -> dict[str, str]:
     if is_same_scaling(ours, theirs):
         return {}
     if ours.scaling.name != theirs.scaling.name:
-        return {"rope_type": f"{describe_method(ours)}, not {describe_method(theirs)}"}
+        return {"rope_type": TEXTS("differs.method", ours=describe_method(ours), theirs=describe_method(theirs))}
     found: dict[str, str] = {}
     for field in dataclasses.fields(theirs.scaling):
         mine, its = (getattr(one.scaling, field.name) for one in (ours, theirs))
         key = config_key(field.name)
         if mine != its and its is None:
-            found[key] = f"{key} {format_value(mine)}, not the formula's"
+            found[key] = TEXTS("differs.formula", key=key, ours=format_value(mine))
+        elif mine != its and mine is not None:
+            found[key] = TEXTS("differs.value", key=key, ours=format_value(mine), theirs=format_value(its))
         elif mine != its:
-            found[key] = (
-                f"{key} {format_value(mine)}, not {format_value(its)}"
-                if mine is not None
-                else f"no {key}, not {format_value(its)}"
-            )
+            found[key] = TEXTS("differs.missing", key=key, theirs=format_value(its))
     if ours.context != theirs.context and ours.scaling.rope_type in PRETRAINED_TYPES:
-        found[ORIGINAL] = f"{ORIGINAL} {ours.context:,}, not {theirs.context:,}"
+        found[ORIGINAL] = TEXTS("differs.original", ours=ours.context, theirs=theirs.context)
     return found
 
 
@@ -102,9 +101,9 @@ def is_longer_list(ours: RopeSpec, theirs: RopeSpec) -> bool:
 def describe_method(spec: RopeSpec) -> str:
     """Return a method in words, with its factor where it has one."""
     if not spec.is_scaled:
-        return "no scaling"
-    factor = getattr(spec.scaling, "factor", None)
-    return LABELS[spec.scaling.name] + (f" with factor {format_value(factor)}" if factor is not None else "")
+        return TEXTS("method.none")
+    factor, name = getattr(spec.scaling, "factor", None), LABELS[spec.scaling.name]
+    return name if factor is None else TEXTS("method.factor", method=name, factor=format_value(factor))
 
 
 def format_value(value: Any) -> str:
@@ -112,5 +111,6 @@ def format_value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
-        return f"a list of {len(value)} numbers from {value[0]:g} to {value[-1]:g}" if value else "an empty list"
+        ends = {"first": value[0], "last": value[-1]} if value else {}
+        return TEXTS("differs.list", numbers=len(value), **ends) if value else TEXTS("differs.empty_list")
     return f"{value:g}"

@@ -12,6 +12,7 @@ import numpy as np
 
 from rope_viz.embedding.scaling import mscale
 from rope_viz.embedding.spec import RopeSpec, lists
+from rope_viz.models import TEXTS
 from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.identity.shipped_scaling import is_factor_for_length
 
@@ -34,13 +35,10 @@ class TrainedLoss:
     @property
     def words(self) -> str:
         """The loss in words, with its numbers."""
-        parts = []
-        if self.faster:
-            much = f" up to ×{self.ratio:.3g}" if np.isfinite(self.ratio) else ""
-            parts.append(f"{self.faster} of {self.trained.pairs} pairs turn{much} faster")
-        if self.factor != 1.0:
-            parts.append(f"the factor {self.factor:.4g} on the scores is missing")
-        return ", and ".join(parts)
+        key = "loss.faster_by" if np.isfinite(self.ratio) else "loss.faster"
+        faster = TEXTS(key, faster=self.faster, pairs=self.trained.pairs, ratio=self.ratio) if self.faster else ""
+        factor = TEXTS("loss.factor", factor=self.factor) if self.factor != 1.0 else ""
+        return TEXTS("loss.both", faster=faster, factor=factor) if faster and factor else faster or factor
 
 
 def find_trained_embedding(found: Identity) -> RopeSpec:

@@ -27,6 +27,7 @@ from rope_viz.embedding.axes_spec import (
 )
 from rope_viz.embedding.scaling import Linear, NtkAware
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, Pairing, RopeSpec, Scaling
+from rope_viz.models import TEXTS
 from rope_viz.models.config_reader import HEADS, WIDTH, ConfigReader
 from rope_viz.models.several_axes.learned_directions import (
     HW,
@@ -38,6 +39,7 @@ from rope_viz.models.several_axes.learned_directions import (
 )
 from rope_viz.models.several_axes.vision import Specs, join_parts, ladder, split_heads
 from rope_viz.storage.decode_json import read_own
+from rope_viz.texts.texts import join_items
 
 Read: TypeAlias = Callable[[ConfigReader], Specs]
 
@@ -116,7 +118,7 @@ def chronoedit(settings: ConfigReader) -> AxesSpec:
     """ChronoEdit: Wan's split, but the table is cut by thirds, which for some sizes falls inside a pair."""
     size = read_head_size(settings, 128)
     if size // 3 % 2:
-        raise ValueError(f"attention_head_dim {size} cannot be rotated: ChronoEdit cuts its table inside a pair")
+        raise ValueError(TEXTS("diffusion.chronoedit", size=size))
     return WAN(settings)
 
 
@@ -184,9 +186,7 @@ def ltx(settings: ConfigReader) -> list[AxesSpec]:
         "inner_dim", "dim", "hidden_size", default=heads * settings.size("attention_head_dim", default=64)
     )
     if width % (2 * heads) or width // heads > MAX_HEAD_DIM:
-        raise ValueError(
-            f"the width {width:,} must be {heads} heads of 2 to {MAX_HEAD_DIM:,} dimensions, an even number"
-        )
+        raise ValueError(TEXTS("diffusion.width", width=width, heads=heads, most=MAX_HEAD_DIM))
     axes = ("t",) if settings.choice("modality", options=("video", "audio")) == "audio" else THW
     each = width // (2 * len(axes))
     base = settings.number("theta", "rope_theta", default=10_000.0, above=1.0)
@@ -281,8 +281,8 @@ def require_rule(name: str) -> str:
     if found is not None:
         return found
     if name.endswith("Pipeline"):
-        raise ValueError("this is the index of a diffusion pipeline: the config.json of its transformer is meant")
-    raise ValueError(f"there is no diffusion transformer '{name[:60]}' here; there are {', '.join(sorted(RULES))}")
+        raise ValueError(TEXTS("diffusion.pipeline"))
+    raise ValueError(TEXTS("diffusion.unknown", name=name[:60], rules=join_items(sorted(RULES))))
 
 
 def read_diffusion(kind: str, config: Mapping[str, Any]) -> Specs:

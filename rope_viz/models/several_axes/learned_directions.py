@@ -13,6 +13,7 @@ import numpy as np
 
 from rope_viz.embedding.axes_spec import AxesSpec, mix_axes
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, require_number
+from rope_viz.models import TEXTS
 from rope_viz.models.config_reader import ConfigReader
 
 
@@ -62,7 +63,7 @@ def learned_heads(weights: FloatArray, axes: tuple[str, ...]) -> list[AxesSpec]:
 def require_layer(layer: int, depth: int) -> None:
     """Raise `ValueError` unless this layer exists; layers count from 0."""
     if layer >= depth:
-        raise ValueError(f"layer must be from 0 to {depth - 1}, got {layer}")
+        raise ValueError(TEXTS("learned_heads.layer", last=depth - 1, layer=layer))
 
 
 def initial_weights(settings: ConfigReader, layer: int) -> FloatArray:
@@ -70,7 +71,7 @@ def initial_weights(settings: ConfigReader, layer: int) -> FloatArray:
     heads = settings.required("num_heads", "num_attention_heads", most=MAX_HEADS)
     depth = settings.size("depth", default=layer + 1, most=MAX_HEADS)
     size = settings.required("dim", "embed_dim", "hidden_size") // heads
-    require_number(size, "the size of a head", least=4, most=MAX_HEAD_DIM)
+    require_number(size, TEXTS("name.head_size"), least=4, most=MAX_HEAD_DIM)
     require_layer(layer, depth)
     narrow = np.float32
     temperature = narrow(settings.number("temperature", default=10.0, above=0.0))
@@ -92,7 +93,7 @@ def lightglue(settings: ConfigReader) -> AxesSpec | list[AxesSpec]:
     if settings.value("weights", "projector") is None:
         width = settings.size("descriptor_dim", "hidden_size", default=256)
         pairs = width // settings.size("num_attention_heads", "num_heads", default=4) // 2
-        require_number(pairs, "the pairs of a head", least=1, most=MAX_HEAD_DIM)
+        require_number(pairs, TEXTS("name.head_pairs"), least=1, most=MAX_HEAD_DIM)
         random = (2.0 * draw_uniform(settings.size("seed", default=0, least=0), 2 * pairs) - 1.0) * math.sqrt(0.5)
         return mix_axes(random.reshape(pairs, 2), WH)
     weights = settings.array("weights", "projector")

@@ -14,6 +14,7 @@ import numpy as np
 from rope_viz.embedding.axes_spec import AxesSpec, ladder_per_axis
 from rope_viz.embedding.position_ids import Positions, require_token_count
 from rope_viz.embedding.spec import short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.config_reader import ConfigReader, is_pipeline_part, read_model_type
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.several_axes.diffusion import find_rule, read_diffusion, require_rule
@@ -68,7 +69,7 @@ def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
     Raises `ValueError` that names what is missing or unknown.
     """
     if not isinstance(config, Mapping):
-        raise ValueError(f"a config must be an object, got {short_repr(config)}")
+        raise ValueError(TEXTS("value.config", config=short_repr(config)))
     if is_pipeline_part(config):
         return read_diffusion_model(config)
     kind = read_model_type(config)
@@ -91,7 +92,7 @@ def from_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
     if kind == "musicflamingo":
         parts["audio"] = musicflamingo(config)
     if not parts:
-        raise ValueError(f"the config's model_type {short_repr(kind)} has no rotary embedding that is known here")
+        raise ValueError(TEXTS("model_axes.unknown", kind=short_repr(kind)))
     return parts
 
 
@@ -99,11 +100,9 @@ def read_diffusion_model(config: Mapping[str, Any]) -> dict[str, AxesSpec]:
     """Return the rotation of a diffusion transformer by its class. Raises `ValueError` if it has no readable one."""
     name = require_rule(config["_class_name"])
     if config.get("use_rotary_positional_embeddings") is False:
-        raise ValueError("use_rotary_positional_embeddings is false: this model adds its positions and rotates nothing")
+        raise ValueError(TEXTS("model_axes.adds_positions"))
     if name == "mochi" and ConfigReader(config).value("weights", "pos_frequencies") is None:
-        raise ValueError(
-            "Mochi's directions are learned: they are in the checkpoint (pos_frequencies), not in the config"
-        )
+        raise ValueError(TEXTS("model_axes.mochi"))
     return split_by_head("transformer", read_diffusion(name, config))
 
 
@@ -128,7 +127,7 @@ def find_vision_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
     for place in find_inner_parts(config):
         inner = place.get("vision_config")
         if inner is not None and not isinstance(inner, Mapping):
-            raise ValueError(f"vision_config must be an object, got {short_repr(inner)}")
+            raise ValueError(TEXTS("value.object", name="vision_config", got=short_repr(inner)))
         if inner is not None:
             return inner
     return config

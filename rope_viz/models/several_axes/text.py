@@ -25,11 +25,13 @@ from rope_viz.embedding.axes_spec import (
     without_rotation,
 )
 from rope_viz.embedding.spec import FloatArray, RopeSpec, short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.architecture import Axes, all_architectures, find_architecture
 from rope_viz.models.config_reader import SECTION_KEYS
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.several_axes.learned_directions import find_known_name, plain_name
 from rope_viz.models.text_config import TEXT_KEYS
+from rope_viz.texts.texts import join_items
 
 XDROPE_AXES = ("position", "width", "height", "image")
 CLASS_ENDINGS = ("thinkertextrotaryembedding", "textrotaryembedding", "rotaryembedding", "text", "model")
@@ -86,7 +88,9 @@ def read_text(kind: str, config: Mapping[str, Any]) -> AxesSpec:
     layers = text_layers(kind, config)
     layer_type = config.get("layer_type")
     if layer_type is not None and (not isinstance(layer_type, str) or layer_type not in layers):
-        raise ValueError(f"layer_type must be one of {', '.join(layers)}, got {short_repr(layer_type)}")
+        raise ValueError(
+            TEXTS("value.one_of", name="layer_type", options=join_items([*layers]), got=short_repr(layer_type))
+        )
     layer = next((name for name in (layer_type, "", "full_attention") if name in layers), next(iter(layers)))
     return round_to_float32(layers[layer])
 
@@ -162,22 +166,20 @@ def allocate_pairs(axes: Axes | None, spec: RopeSpec, found: Mapping[str, Any]) 
 def axis_per_pair(pattern: str, counts: tuple[int, ...], pairs: int) -> list[int]:
     """Return the axis of every pair, (pairs,). Raises `ValueError` if sections must add up to the pairs and do not."""
     if pattern != "interleaved" and sum(counts) != pairs:
-        raise ValueError(
-            f"mrope_section must add up to the {pairs} pairs that rotate, {short_repr(list(counts))} is {sum(counts)}"
-        )
+        raise ValueError(TEXTS("sections.sum", pairs=pairs, counts=short_repr(list(counts)), sum=sum(counts)))
     if pattern == "scheduled":
         return schedule_pairs(counts)
     if pattern == "sections":
         # Sections beyond the third start again with the first axis, as in transformers.
         return [section % 3 for section, count in enumerate(counts) for _ in range(count)]
     if len(counts) != 3:
-        raise ValueError(f"mrope_section must have three numbers, got {short_repr(list(counts))}")
+        raise ValueError(TEXTS("sections.three", counts=short_repr(list(counts))))
     if pattern == "interleaved":
         return interleave_sections(counts, pairs)
     # ERNIE names its sections h, w, t; Bailing t, h, w. The layout of the pairs is the same.
     rows, columns, time = counts if pattern == "h w then t" else (*counts[1:], counts[0])
     if rows != columns:
-        raise ValueError(f"mrope_section must give rows and columns as many pairs each, got {[rows, columns, time]}")
+        raise ValueError(TEXTS("sections.same", value=[rows, columns, time]))
     return alternate_then(pairs, time)
 
 
@@ -191,7 +193,7 @@ def schedule_pairs(counts: Sequence[int]) -> list[int]:
     [0, 1, 2, 0]
     """
     if len(counts) not in (2, 3):
-        raise ValueError(f"mrope_section must have two or three numbers, got {short_repr(list(counts))}")
+        raise ValueError(TEXTS("sections.two_or_three", counts=short_repr(list(counts))))
     last = [0] if len(counts) == 3 else []
     targets = [counts[0] - len(last), *counts[1:]]
     assigned, order = [0] * len(targets), list[int]()
@@ -209,7 +211,7 @@ def double_sections(spec: RopeSpec, counts: Sequence[int]) -> AxesSpec:
     Dimension i and its partner i + pairs fall into different blocks, so this is not a rotation.
     """
     if sum(counts) != spec.pairs:
-        raise ValueError(f"mrope_section must add up to {spec.pairs}, half of the head, got {short_repr(list(counts))}")
+        raise ValueError(TEXTS("sections.half", pairs=spec.pairs, counts=short_repr(list(counts))))
     axis = [k for k, count in enumerate(counts) for _ in range(2 * count)]
     first = shared_ladder(spec, axis[: spec.pairs], xdrope_axes(counts))
     return without_rotation(first, place_frequencies(np.asarray(spec.inv_freq()), axis[spec.pairs :], len(counts)))
@@ -218,6 +220,6 @@ def double_sections(spec: RopeSpec, counts: Sequence[int]) -> AxesSpec:
 def xdrope_axes(counts: Sequence[int]) -> tuple[str, ...]:
     """Return the names of this many axes; width, height and image come last."""
     if len(counts) < 3:
-        raise ValueError(f"mrope_section must have at least three numbers, got {short_repr(list(counts))}")
+        raise ValueError(TEXTS("sections.least_three", counts=short_repr(list(counts))))
     more = len(counts) - len(XDROPE_AXES)
     return (*(f"axis {k}" for k in range(more)), *XDROPE_AXES) if more > 0 else XDROPE_AXES[-len(counts) :]

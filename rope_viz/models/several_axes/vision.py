@@ -28,6 +28,7 @@ from rope_viz.embedding.axes_spec import (
     shared_ladder,
 )
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, Pairing, RopeSpec, require_number, short_repr
+from rope_viz.models import TEXTS
 from rope_viz.models.config_reader import ConfigReader
 from rope_viz.models.several_axes.learned_directions import HW, WH, find_known_name, lightglue, plain_name, rope_mixed
 from rope_viz.storage.decode_json import read_own
@@ -95,7 +96,7 @@ def read_vision(kind: str, config: Mapping[str, Any]) -> Specs:
         return rule(ConfigReader(config, defaults))
     if name not in TOWERS:
         known = ", ".join(sorted({*TOWERS, *SPECIAL}))
-        raise ValueError(f"there is no vision tower {short_repr(kind)} with positions here; there are {known}")
+        raise ValueError(TEXTS("vision.unknown", kind=short_repr(kind), known=known))
     tower = TOWERS[name]
     settings = ConfigReader(config, tower.defaults)
     size = (
@@ -124,12 +125,12 @@ def find_tower(kind: str) -> str | None:
 def require_quarters(size: int) -> None:
     """Raise `ValueError` unless two axes can share a head in pairs."""
     if size % 4:
-        raise ValueError(f"a head must divide by 4 to be shared by rows and columns in pairs, got {size}")
+        raise ValueError(TEXTS("vision.quarters", size=size))
 
 
 def ladder(dim: int, base: float) -> RopeSpec:
     """Return base^(−2i/dim) for i = 0 … ⌈dim/2⌉ − 1 as a RopeSpec; an odd `dim` has one more pair."""
-    require_number(dim, "the dimensions of an axis", least=1)
+    require_number(dim, TEXTS("name.axis_dimensions"), least=1)
     return RopeSpec(head_dim=dim + dim % 2, rotary_dim=max(dim, 2), base=base)
 
 
@@ -182,7 +183,7 @@ def gemma4(settings: ConfigReader) -> AxesSpec:
 def minimax_m3(settings: ConfigReader) -> AxesSpec:
     """Three ladders of 2·⌊d/6⌋ dimensions; the rest does not rotate."""
     size = settings.head_size()
-    require_number(size, "the size of a head", least=6)
+    require_number(size, TEXTS("name.head_size"), least=6)
     return ladder_per_axis([ladder(2 * (size // 6), settings.base(10_000.0))] * 3, THW, head_dim=size)
 
 
@@ -214,7 +215,7 @@ def vjepa2(settings: ConfigReader) -> AxesSpec:
         heads = settings.size("pred_num_attention_heads", default=12)
         size = settings.size("pred_hidden_size", default=384) // heads
     n = size // 6
-    require_number(n, "the pairs of an axis", least=1)
+    require_number(n, TEXTS("name.axis_pairs"), least=1)
     rungs = 10_000.0 ** (-np.arange(n) / n)
     member = np.arange(2 * n).reshape(n, 2) % n
     axis = np.repeat(np.arange(3), n).tolist()
@@ -228,7 +229,7 @@ def efficientloftr(settings: ConfigReader) -> list[AxesSpec]:
     share = partial_factor(settings, 4.0)
     one = ladder(int(settings.head_size() * share), settings.base(10_000.0))
     if 4 * one.pairs != width or width % (2 * heads):
-        raise ValueError(f"the ladder must reach over all heads: {one.pairs} rungs for {width} dimensions")
+        raise ValueError(TEXTS("vision.ladder", pairs=one.pairs, width=width))
     doubled = np.repeat(one.plain_inv_freq, 2)
     return split_heads(doubled, alternate_axes(len(doubled)), HW, heads)
 

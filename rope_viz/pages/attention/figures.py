@@ -89,22 +89,20 @@ def maps(spec: RopeSpec, sentence: str, *, offset: int, causal: bool, shown: str
         drawn.append(Heatmap(map_label(spec, name), lines, seen))
     if shown == "weights":
         ends, scale = (0.0, math.ceil(most * 10) / 10), theme.SEQUENTIAL
-        bar = {"title": {"text": "weight", "side": "top"}}
+        bar = {"title": {"text": TEXTS("panels.weight"), "side": "top"}}
     else:
         most = math.ceil(most)
         ends, scale = (-most, most), theme.DIVERGING
-        bar = {"title": {"text": "score", "side": "top"}}
+        bar = {"title": {"text": TEXTS("panels.score"), "side": "top"}}
     frames = repeated[0][1:] if repeated else ()
     return draw_panels(drawn, labels, ends=ends, scale=scale, bar=bar, frames=frames, narrow_height=NARROW_HEIGHT)
 
 
 def map_label(spec: RopeSpec, name: str) -> str:
     """Return the title of a map; the scaled map is named after its scaling method."""
-    if name != "scaled":
-        return attention.LABELS[name]
-    if not spec.is_scaled:
+    if name == "scaled" and not spec.is_scaled:
         return TEXTS("panels.unscaled")
-    return TEXTS("panels.scaled", method=short_label(spec.scaling.name))
+    return TEXTS(f"panels.{name}", method=short_label(spec.scaling.name))
 
 
 def added_or_multiplied(spec: RopeSpec, *, offset: int, count: int = 64) -> go.Figure:
@@ -113,7 +111,7 @@ def added_or_multiplied(spec: RopeSpec, *, offset: int, count: int = 64) -> go.F
     labels = [f"{offset + place}" for place in range(count)]
     drawn = [
         Heatmap(f"pₘ·pₙ ÷ {both.factor:.0f}", [TEXTS("panels.added")], both.dots / both.factor),
-        Heatmap("mean of cos (m − n)θᵢ", [TEXTS("panels.multiplied")], both.mean_cosine),
+        Heatmap(TEXTS("panels.cosine"), [TEXTS("panels.multiplied")], both.mean_cosine),
     ]
     fig = draw_panels(
         drawn,
@@ -121,7 +119,7 @@ def added_or_multiplied(spec: RopeSpec, *, offset: int, count: int = 64) -> go.F
         ends=(-1.0, 1.0),
         scale=theme.DIVERGING,
         bar={"tickvals": [-1, 0, 1]},
-        rows=("position m", "position n"),
+        rows=(TEXTS("panels.row"), TEXTS("panels.column")),
         height=340,
         narrow_height=330,
     )
@@ -142,13 +140,14 @@ def lengths(spec: RopeSpec, sentence: str, *, offset: int) -> go.Figure:
     labels = word_labels(sentence)
     curves = [
         ("sinusoidal", found.added / found.embedded, theme.FURTHER[0], "circle"),
-        ("RoPE", found.rotated / found.projected, theme.PLAIN, "square"),
+        ("rope", found.rotated / found.projected, theme.PLAIN, "square"),
         ("scaled", found.scaled / found.projected, theme.CURRENT, "diamond"),
     ]
     traces, ends = [], []
-    for name, ratio, colour, symbol in curves:
-        if name == "scaled" and np.allclose(ratio, 1.0, rtol=0, atol=1e-9):
+    for key, ratio, colour, symbol in curves:
+        if key == "scaled" and np.allclose(ratio, 1.0, rtol=0, atol=1e-9):
             continue
+        name = TEXTS(f"length_lines.{key}")
         look: dict[str, Any] = {"mode": "lines+markers", "marker": {"size": 6, "symbol": symbol, "color": colour}}
         traces.append(theme.line(labels, ratio, name, colour, width=1, **look))
         ends.append((len(labels) - 1, float(ratio[-1]), name, colour))
@@ -158,7 +157,7 @@ def lengths(spec: RopeSpec, sentence: str, *, offset: int) -> go.Figure:
     return theme.figure(
         traces,
         x={
-            "title": {"text": "word", "standoff": 4},
+            "title": {"text": TEXTS("length_lines.word"), "standoff": 4},
             "type": "category",
             "tickvals": ticks,
             "ticktext": [labels[t] for t in ticks],
@@ -166,7 +165,7 @@ def lengths(spec: RopeSpec, sentence: str, *, offset: int) -> go.Figure:
             "tickfont": {"size": 11},
             "range": [-0.5, len(labels) - 0.5],
         },
-        y={"title": "length, after ÷ before", "range": span},
+        y={"title": TEXTS("length_lines.axis"), "range": span},
         height=340,
         notes=theme.spread_labels(ends, span, log=False, height=290),
         margin={"l": 56, "r": 80, "t": 39, "b": 84},
@@ -209,7 +208,7 @@ def linear_weights(spec: RopeSpec, sentence: str, *, spacing: int, causal: bool)
         word_labels(sentence),
         ends=(-most, most),
         scale=theme.DIVERGING,
-        bar={"title": {"text": "weight", "side": "top"}},
+        bar={"title": {"text": TEXTS("panels.weight"), "side": "top"}},
         height=460,
         narrow_height=460,
     )
@@ -231,19 +230,20 @@ def costs(spec: RopeSpec, *, causal: bool, shown: str = "operations", live: bool
         points = () if live else timed(size)
         x = np.array([each.tokens for each in points])
         pairs, state = np.array([each.pairs for each in points]), np.array([each.state for each in points])
-        y: dict[str, Any] = {"title": "seconds, measured (log)", "type": "log", "range": [-4, 1], "dtick": 1}
-        ends_x, unit, mode = (100.0, 4096.0), "s", "lines+markers"
+        y: dict[str, Any] = {"title": TEXTS("costs.seconds_axis"), "type": "log", "range": [-4, 1], "dtick": 1}
+        ends_x, hover, mode = (100.0, 4096.0), "costs.seconds_hover", "lines+markers"
     else:
         x = np.unique(np.geomspace(16, 1 << 20, 60).astype(np.int64))
         counted = [linear_attention.operations(int(n), size, size, causal=causal) for n in x]
         pairs, state = np.array([float(c.pairs) for c in counted]), np.array([float(c.state) for c in counted])
-        y = {"title": "multiply-adds, one head (log)", "type": "log", "range": [2, 15], "exponentformat": "power"}
-        ends_x, unit, mode = (16.0, float(1 << 20)), "multiply-adds", "lines"
-    curves = [("all pairs", pairs, theme.DIVIDED, "dash"), ("running state", state, theme.CURRENT, "solid")]
+        y = {"title": TEXTS("costs.operations_axis"), "type": "log", "range": [2, 15], "exponentformat": "power"}
+        ends_x, hover, mode = (16.0, float(1 << 20)), "costs.operations_hover", "lines"
+    curves = [
+        (TEXTS("costs.pairs"), pairs, theme.DIVIDED, "dash"),
+        (TEXTS("costs.state"), state, theme.CURRENT, "solid"),
+    ]
     traces = [
-        theme.line(
-            x, cost, name, colour, dash=dash, mode=mode, hovertemplate=f"{name} %{{y:.3~s}} {unit}<extra></extra>"
-        )
+        theme.line(x, cost, name, colour, dash=dash, mode=mode, hovertemplate=TEXTS(hover, name=name))
         for name, cost, colour, dash in curves
     ]
     ends = [(math.log10(x[-1]), float(cost[-1]), name, colour) for name, cost, colour, _ in curves if cost.size]
@@ -258,7 +258,7 @@ def costs(spec: RopeSpec, *, causal: bool, shown: str = "operations", live: bool
     return theme.figure(
         traces,
         x={
-            "title": "tokens N (log)",
+            "title": TEXTS("costs.tokens_axis"),
             "type": "log",
             "range": theme.log_range(*ends_x),
             **theme.length_ticks(*ends_x, most=6),

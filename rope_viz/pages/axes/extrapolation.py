@@ -18,7 +18,6 @@ BINS = 640
 POINTS = 2048
 SPLIT = (0.40, 0.54)  # top of the score panel, bottom of the angle panel (fractions of the height)
 NAMED = 4  # number of false peaks that get a label
-UNITS = {"time": "frame", "row": "row", "column": "column"}
 
 
 def heights(done: ExtendedAxis, unit: str, *, coarse: bool = False) -> theme.DataFigure:
@@ -26,7 +25,7 @@ def heights(done: ExtendedAxis, unit: str, *, coarse: bool = False) -> theme.Dat
 
     A solid vertical line marks the trained side; false peaks of the score get a ring and a label.
     """
-    stop = done.target + 1
+    stop, one, trained = done.target + 1, TEXTS(f"unit.{done.role}"), theme.TEXTS("lines.trained")
     edges = spectrum.bin_edges(0, stop, BINS // 3 if coarse else BINS)
     middle = (edges[:-1] + edges[1:] - 1) / 2.0
     mean = spectrum.bin_mean(done.extended, edges).real
@@ -52,22 +51,20 @@ def heights(done: ExtendedAxis, unit: str, *, coarse: bool = False) -> theme.Dat
             "tickvals": [-1, 0, 1],
             "title": {"text": "cos", "side": "top"},
         },
-        "hovertemplate": f"{UNITS[done.role]} %{{x:,.0f}}<br>pair %{{text}}<br>cos %{{z:.3f}}<extra></extra>",
+        "hovertemplate": TEXTS("further.pair_hover", unit=one),
         "text": [[label] * len(middle) for label in labels] if len(labels) * len(middle) < 1 << 15 else None,
     }
     if angles["text"] is None:
-        angles["hovertemplate"] = f"{UNITS[done.role]} %{{x:,.0f}}<br>cos %{{z:.3f}}<extra></extra>"
+        angles["hovertemplate"] = TEXTS("further.hover", unit=one)
     places = np.unique(np.linspace(0, done.target, min(stop, POINTS)).astype(np.int64))
     plain, request = (curve[places] for curve in done.curves)
     traces = [{key: value for key, value in angles.items() if value is not None}]
     notes = []
     label = TEXTS(f"methods.{done.method}")
     if done.changed.size:
-        traces.append(
-            theme.line(places, plain, "as trained", theme.PLAIN, dash="dot", hovertemplate=hover("as trained"))
-        )
+        traces.append(theme.line(places, plain, trained, theme.PLAIN, dash="dot", hovertemplate=hover(trained)))
         notes.append(
-            label_end(done.target, float(plain[-1]), "as trained", theme.PLAIN, -8 if plain[-1] < request[-1] else 8)
+            label_end(done.target, float(plain[-1]), trained, theme.PLAIN, -8 if plain[-1] < request[-1] else 8)
         )
     traces.append(theme.line(places, request, label, theme.CURRENT, width=2.5, hovertemplate=hover(label)))
     shift = 0 if not done.changed.size else 8 if plain[-1] < request[-1] else -8
@@ -76,7 +73,7 @@ def heights(done: ExtendedAxis, unit: str, *, coarse: bool = False) -> theme.Dat
         marks, named = ring_peaks(false_peaks(request, max(2, done.trained // 4))[:NAMED])
         traces += marks
         notes += named
-    end = theme.rule(done.trained, f"trained {done.trained:,} {unit}", axis="x")
+    end = theme.rule(done.trained, TEXTS("further.trained", trained=done.trained, unit=unit), axis="x")
     few = theme.thin_ticks(len(labels), 9)
     frame = {"anchor": "x", "domain": [SPLIT[1], 1.0], "range": [len(labels) - 0.5, -0.5], "showgrid": False}
     fig = theme.figure(
@@ -89,11 +86,11 @@ def heights(done: ExtendedAxis, unit: str, *, coarse: bool = False) -> theme.Dat
             "minallowed": -0.5,
             "maxallowed": done.target + 0.5,
         },
-        y={"title": "score", "domain": [0.0, SPLIT[0]], "range": [lowest(plain, request), 1.08]},
+        y={"title": TEXTS("further.score"), "domain": [0.0, SPLIT[0]], "range": [lowest(plain, request), 1.08]},
         yaxis2=theme.merge_dicts(
             theme.AXIS,
             frame,
-            {"title": "pair", "tickvals": few, "ticktext": [labels[k] for k in few], "fixedrange": True},
+            {"title": TEXTS("further.pair"), "tickvals": few, "ticktext": [labels[k] for k in few], "fixedrange": True},
         ),
         height=HEIGHT,
         shapes=[end],
@@ -104,7 +101,7 @@ def heights(done: ExtendedAxis, unit: str, *, coarse: bool = False) -> theme.Dat
     scores = {"score as trained": plain} | ({f"score, {label}": request} if done.changed.size else {})
     bins = {"from": edges[:-1], "to": edges[1:] - 1}
     angle = {f"pair {name}: mean of cos": row for name, row in zip(labels, mean.astype(np.float32), strict=True)}
-    fig.table = lambda: {UNITS[done.role]: places} | scores | bins | angle
+    fig.table = lambda: {one: places} | scores | bins | angle
     return fig
 
 
@@ -129,9 +126,14 @@ def ring_peaks(peaks: list[Peak]) -> tuple[list[dict[str, Any]], list[dict[str, 
     if not peaks:
         return [], []
     marker = {"size": 11, "color": theme.tint(theme.DIVIDED, 0.15), "line": {"color": theme.DIVIDED, "width": 2}}
-    points: dict[str, Any] = {"type": "scatter", "mode": "markers", "marker": marker, "name": "false peak"}
+    points: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "markers",
+        "marker": marker,
+        "name": TEXTS("further.false_peak"),
+    }
     points |= {"x": [peak.at for peak in peaks], "y": [peak.score for peak in peaks]}
-    points |= {"hovertemplate": "false peak at %{x:,}: %{y:.4f}<extra></extra>"}
+    points |= {"hovertemplate": TEXTS("further.peak_hover")}
     notes = []
     for peak in peaks:
         where = {"x": peak.at, "y": peak.score, "showarrow": False, "yanchor": "bottom", "yshift": 7}

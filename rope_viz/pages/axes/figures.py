@@ -17,10 +17,11 @@ from rope_viz.figures import theme
 from rope_viz.multi_axis.image_layouts import ROLE_OF, Scene
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number, format_tokens
+from rope_viz.texts.texts import join_items
 
 TEXTS = Texts("axes")
 REACH = Knob(TEXTS("choices.reach"), 8, 100_000, TEXTS("choices.reach_help"), log=True, integer=True)
-SHADES = TEXTS.group("shades")
+SHADES, WORDS = TEXTS.group("shades"), TEXTS.group("axis_words")
 HEIGHT = 480
 GAP = 0.13
 HEAD = 0.42  # height of a scene's heading, in lanes
@@ -29,12 +30,22 @@ HALF = 64  # cells on either side of the centre
 
 @dataclass(frozen=True)
 class AxisStyle:
-    """The style of an axis in every figure: name, letter, colour and dash."""
+    """The style of an axis in every figure. `name` is its entry in the texts, or the model's own name."""
 
-    word: str
+    name: str
     letter: str
     colour: str
     dash: str
+
+    @property
+    def word(self) -> str:
+        """Return the name of the axis as a label."""
+        return WORDS.get(self.name, self.name)
+
+    @property
+    def label(self) -> str:
+        """Return the name and the letter of the axis."""
+        return f"{self.word} {self.letter}".rstrip()
 
 
 LOOKS = {
@@ -83,12 +94,12 @@ def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coars
                 "coloraxis": colours,
                 "xaxis": x,
                 "yaxis": y,
-                "hovertemplate": "%{y} rows, %{x} columns away<br>score %{z:.4f}<extra></extra>",
+                "hovertemplate": TEXTS("map.hover"),
             }
         )
         bar = {"thickness": 12, "outlinewidth": 0, "len": 1.0, "x": right, "xpad": 6, "tickformat": ".4~g", "nticks": 7}
         if len(shown) > 1 and shades == "own":
-            bar["title"] = {"text": ("left", "right")[index], "side": "top", "font": {"size": 11}}
+            bar["title"] = {"text": TEXTS(("map.left", "map.right")[index]), "side": "top", "font": {"size": 11}}
         layout[colours] = {"cmin": shaded_from(low), "cmax": 1.0, "colorscale": scale(low), "colorbar": bar}
         narrow_bar = {key: value for key, value in bar.items() if key != "title"} | {
             "x": 1.0,
@@ -100,7 +111,9 @@ def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coars
         first = {} if index == 0 else {"matches": "x"}
         layout[f"xaxis{mark}"] = theme.merge_dicts(
             theme.AXIS,
-            both | many | {"domain": [left, right], "anchor": y, "title": {"text": "columns away", "standoff": 4}},
+            both
+            | many
+            | {"domain": [left, right], "anchor": y, "title": {"text": TEXTS("map.columns_away"), "standoff": 4}},
             first,
         )
         layout[f"yaxis{mark}"] = theme.merge_dicts(
@@ -113,7 +126,7 @@ def sight(shown: Sequence[Scene], reach: int = 32, *, shades: str = "own", coars
         narrow[f"yaxis{mark}"] = {"domain": [bottom, top], **few}
         narrow[colours] = {"colorbar": narrow_bar}
         notes.append(panel_title(x, y, f"<b>{theme.plain_text(title(scene))}</b><br>{count_pairs(scene)}"))
-    layout["yaxis"]["title"] = {"text": "rows away", "standoff": 6, "font": {"size": 13}}
+    layout["yaxis"]["title"] = {"text": TEXTS("map.rows_away"), "standoff": 6, "font": {"size": 13}}
     return theme.figure(
         traces,
         x=layout.pop("xaxis"),
@@ -185,12 +198,11 @@ def title(scene: Scene) -> str:
 def count_pairs(scene: Scene) -> str:
     """Count the pairs that each axis owns, as text."""
     owner = scene.role_spec.owner
-    counts = [f"{int(np.sum(owner == k))} {look(axis).letter}" for k, axis in enumerate(scene.role_spec.axes)]
-    counts = [text for text in counts if not text.startswith("0 ")]
-    for mark, name in ((MIXED, "mixed"), (STILL, "zero frequency")):
-        if np.any(owner == mark):
-            counts.append(f"{int(np.sum(owner == mark))} {name}")
-    return f"pairs: {', '.join(counts)}"
+    names = {k: look(axis).letter for k, axis in enumerate(scene.role_spec.axes)}
+    names |= {MIXED: TEXTS("axis_words.mixed"), STILL: TEXTS("axis_words.zero")}
+    counts = {name: int(np.sum(owner == mark)) for mark, name in names.items()}
+    shown = [TEXTS("scenes.count", count=count, axis=name) for name, count in counts.items() if count]
+    return TEXTS("scenes.pairs", counts=join_items(shown))
 
 
 def speeds(shown: Sequence[Scene]) -> go.Figure:
@@ -204,7 +216,7 @@ def speeds(shown: Sequence[Scene]) -> go.Figure:
     y = 0.0
     for scene in shown:
         head = {"xref": "paper", "x": 0, "y": y - 0.5, "xanchor": "left", "yanchor": "top", "showarrow": False}
-        text = f"<b>{theme.plain_text(title(scene))}</b>, {count_pairs(scene)}"
+        text = TEXTS("scenes.heading", scene=theme.plain_text(title(scene)), pairs=count_pairs(scene))
         notes.append(head | {"text": text, "name": "panel", "font": {"size": 12, "color": theme.TEXT}, "yshift": 1})
         if y:
             across = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y - 0.47, "y1": y - 0.47}
@@ -212,21 +224,23 @@ def speeds(shown: Sequence[Scene]) -> go.Figure:
         y -= HEAD
         for lane in lanes_of(scene):
             y -= 1.0
-            names[y] = f"{lane.look.word} {lane.look.letter}".rstrip()
+            names[y] = lane.look.label
             ticks_here = lane.pairs(scene)
             traces.append(lane_ticks(scene, lane, ticks_here, y))
             if scene.role_spec.second is not None:
                 traces.append(lane_ticks(scene, lane, ticks_here, y, second=True))
             if lane.side > 1:
                 inside = int(np.sum(ticks_here.length <= lane.side))
-                text = f"{lane.side:,} {lane.unit}: {inside} of {len(ticks_here.length)} complete a turn"
+                text = TEXTS(
+                    "wavelengths.turns", side=lane.side, unit=lane.unit, inside=inside, pairs=len(ticks_here.length)
+                )
                 bars, note = side_bar(lane, low, y, text)
                 shapes += bars
                 notes.append(note)
     return theme.figure(
         traces,
         x={
-            "title": "wavelength (patches or frames per turn, log)",
+            "title": TEXTS("wavelengths.axis"),
             "type": "log",
             "range": theme.log_range(low, high),
             **theme.length_ticks(low, high, 12),
@@ -309,7 +323,7 @@ def lane_ticks(scene: Scene, lane: Lane, here: Ticks, y: float, *, second: bool 
     if second and scene.role_spec.second is not None:
         length = wavelengths(scene.role_spec.second)[here.pair]
     marker = {"symbol": "line-ns", "size": 9 if second else 15, "line": {"color": lane.look.colour, "width": 1.5}}
-    member = "second member of pair" if second else "pair"
+    hover = TEXTS("wavelengths.second_hover" if second else "wavelengths.hover", axis=lane.look.word)
     return {
         "type": "scatter",
         "mode": "markers",
@@ -320,8 +334,8 @@ def lane_ticks(scene: Scene, lane: Lane, here: Ticks, y: float, *, second: bool 
             [[int(pair), format_wavelength(each)] for pair, each in zip(here.pair, length, strict=True)], object
         ),
         "marker": marker,
-        "name": f"{title(scene)}, {lane.look.word}",
-        "hovertemplate": f"{member} %{{customdata[0]}}, {lane.look.word}: a turn in %{{customdata[1]}}<extra></extra>",
+        "name": TEXTS("wavelengths.lane", scene=title(scene), axis=lane.look.word),
+        "hovertemplate": hover,
     }
 
 

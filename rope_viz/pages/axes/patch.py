@@ -18,7 +18,7 @@ ORDER: tuple[Role, ...] = ("time", "row", "column")
 MOST = 5
 WIDE = 1000
 HIDDEN = {"csv": False}
-ZERO_FREQUENCY = AxisStyle("zero frequency", "", theme.PLAIN, "solid")
+ZERO_FREQUENCY = AxisStyle("zero", "", theme.PLAIN, "solid")
 
 
 def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
         "weights": weights[: clocks.MAX_PAIRS].tolist(),
         "first": np.abs(weights @ np.array(sides, dtype=np.float64)).tolist(),
         "bands": kinds,
-        "names": [f"{each.word} {each.letter}".rstrip() for each in looks],
+        "names": [each.label for each in looks],
         "sides": sides,
         "units": TEXTS(f"units.{scene.units}"),
         "moves": [role in scene.roles for role in ORDER],
@@ -55,7 +55,7 @@ def message(scene: Scene, at: Mapping[Role, int]) -> dict[str, Any]:
         | {role: [LOOKS[role].colour, theme.DARK[LOOKS[role].colour]] for role in ORDER},
         "cycle": [],
         "heights": HEIGHTS,
-        "texts": TEXTS.group("dials"),
+        "texts": dict(TEXTS.group("dials")),
     }
 
 
@@ -101,7 +101,15 @@ def draw_static(message: Mapping[str, Any]) -> theme.DataFigure:
         colour = message["palette"]["bands"][0][kind]
         ring_x, ring_y = x[members][:, None] + 0.42 * np.cos(ring), y[members][:, None] + 0.42 * np.sin(ring)
         traces.append(
-            theme.line(ring_x.ravel(), ring_y.ravel(), f"{name}, dials", colour, width=1, hoverinfo="skip", meta=HIDDEN)
+            theme.line(
+                ring_x.ravel(),
+                ring_y.ravel(),
+                TEXTS("patch.ring", name=name),
+                colour,
+                width=1,
+                hoverinfo="skip",
+                meta=HIDDEN,
+            )
         )
         angle = TAU * turn[members][:, None]
         reach = np.array([0.0, 0.36, np.nan])

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.figures import theme
 from rope_viz.multi_axis.prompt_syntax import Piece, PromptLayout, first_difference
-from rope_viz.pages.axes.figures import look
+from rope_viz.pages.axes.figures import TEXTS, look
 from rope_viz.runtimes.releases import format_name
 from rope_viz.texts.numbers import format_number
 
@@ -54,8 +54,12 @@ def positions(
     notes += letters(layout)
     return theme.figure(
         traces,
-        x={"title": "token", "range": [-0.5 - 0.01 * count, count * 1.16], "minallowed": -0.1 * count - 1},
-        y={"title": "position", "range": [min(0.0, float(values.min())) - 0.02 * top, top]},
+        x={
+            "title": TEXTS("prompt.token_axis"),
+            "range": [-0.5 - 0.01 * count, count * 1.16],
+            "minallowed": -0.1 * count - 1,
+        },
+        y={"title": TEXTS("prompt.position_axis"), "range": [min(0.0, float(values.min())) - 0.02 * top, top]},
         height=HEIGHT,
         shapes=shapes,
         notes=notes,
@@ -75,12 +79,16 @@ def curves(layout: PromptLayout, first: int, end: int, runtime: str, *, dash: st
     for k in reversed(range(len(layout.positions.axes))):
         x, y = thin_out(values[:, k], first, min(end, len(values)))
         seen = look(layout.positions.axes[k])
-        name = f"{seen.word} {seen.letter}, {RUNTIMES.get(runtime, runtime)}"
+        name = TEXTS("prompt.line", axis=seen.label, runtime=RUNTIMES.get(runtime, runtime))
         hover = f"{name} %{{y:,.6~g}}<extra></extra>"
         width = 1.0 if seen.letter == "w" else 2.0
         out.append(theme.line(x, y, name, seen.colour, dash=dash, width=width, hovertemplate=hover))
     x, y = thin_out(np.where(alike, values[:, 0], np.nan), first, min(end, len(values)))
-    out.append(theme.line(x, y, "all axes", theme.TEXT, dash=dash, width=2.2, hoverinfo="skip", hovertemplate=None))
+    out.append(
+        theme.line(
+            x, y, TEXTS("prompt.all_axes"), theme.TEXT, dash=dash, width=2.2, hoverinfo="skip", hovertemplate=None
+        )
+    )
     return out
 
 
@@ -115,8 +123,9 @@ def bands(layout: PromptLayout) -> tuple[list[dict[str, Any]], list[dict[str, An
             shapes.append(box | {"x0": start - 0.5, "x1": stop - 0.5, "fillcolor": theme.tint(colour, 0.08)})
         if (stop - start) >= 0.1 * total or (colour is not None and (stop - start) >= 0.05 * total):
             where = {"x": (start + stop) / 2, "y": 1, "yref": "paper", "yanchor": "bottom", "showarrow": False}
-            tokens, cost = f"{layout.tokens(index):,} tokens", f"{format_number(layout.cost(index))} positions"
-            text = f"{name_piece(piece)}<br>{tokens}<br>{cost}"
+            text = TEXTS(
+                "prompt.piece", piece=name_piece(piece), tokens=layout.tokens(index), positions=layout.cost(index)
+            )
             notes.append(
                 where | {"text": text, "font": {"size": 12, "color": theme.TEXT}, "align": "center", "name": "panel"}
             )
@@ -125,11 +134,7 @@ def bands(layout: PromptLayout) -> tuple[list[dict[str, Any]], list[dict[str, An
 
 def name_piece(piece: Piece) -> str:
     """Name a piece of the prompt."""
-    if piece.what == "image":
-        return f"image {piece.width} × {piece.height}"
-    if piece.what == "video":
-        return f"video {piece.width} × {piece.height}, {piece.seconds:g} s"
-    return "text" if piece.what == "text" else f"audio {piece.seconds:g} s"
+    return TEXTS(f"pieces.{piece.what}", width=piece.width, height=piece.height, seconds=piece.seconds)
 
 
 def letters(layout: PromptLayout) -> list[dict[str, Any]]:
@@ -156,9 +161,9 @@ def line_marker(count: int, layout: PromptLayout, runtime: str) -> dict[str, Any
     """Return a marker for the next token at its index and position."""
     at = next_position(layout)
     marker = {"size": 9, "color": theme.CURRENT}
-    name = f"next token, {RUNTIMES.get(runtime, runtime)}"
+    name = TEXTS("prompt.next_token", runtime=RUNTIMES.get(runtime, runtime))
     point = {"type": "scatter", "mode": "markers", "x": [count], "y": [at], "marker": marker, "name": name}
-    return point | {"hovertemplate": f"{name}: position %{{y:,}}<extra></extra>"}
+    return point | {"hovertemplate": TEXTS("prompt.next_hover", name=name)}
 
 
 def next_position(layout: PromptLayout) -> float:
@@ -178,8 +183,7 @@ def gap_note(count: int, layout: PromptLayout, top: float) -> dict[str, Any]:
     """Return the label of this gap."""
     delta = layout.positions.rope_delta or 0.0
     where = {"x": count, "y": min(max(next_position(layout), 0.04 * top), 0.94 * top), "xanchor": "left", "xshift": 8}
-    position = format_number(next_position(layout))
-    text = f"rope_delta<br><b>{format_signed(delta)}</b><br>token {count:,}:<br>position {position}"
+    text = TEXTS("prompt.delta", delta=format_signed(delta), token=count, position=next_position(layout))
     side = {"yanchor": "top" if next_position(layout) > 0.5 * top else "bottom", "align": "left"}
     look = {"text": text, "showarrow": False, "font": {"size": 12, "color": theme.CURRENT}}
     return where | side | look
@@ -191,8 +195,8 @@ def difference_note(
     """Return a label where two runtimes first differ, with the positions of both."""
     names = [RUNTIMES.get(name, name) for name in (runtime, other_runtime)]
     found = [format_position(each.positions.values, at) for each in (layout, other)]
-    first, second = (position or "has no such token" for position in found)
-    text = f"token {at:,} differs<br>{names[0]} {first}<br>{names[1]}, dashed, {second}"
+    first, second = (position or TEXTS("prompt.no_token") for position in found)
+    text = TEXTS("prompt.first_difference", token=at, name=names[0], here=first, other=names[1], there=second)
     left = at > 0.55 * len(layout.positions.values)
     side = {"xanchor": "right" if left else "left", "xshift": -5 if left else 5, "align": "right" if left else "left"}
     where = {"x": at, "y": 0.98, "yref": "paper", "yanchor": "top", "showarrow": False}
@@ -215,8 +219,10 @@ def format_signed(value: float) -> str:
 def table(layouts: Sequence[tuple[str, PromptLayout]]) -> Mapping[str, list[Any]]:
     """Return the tokens and positions of each piece in each runtime."""
     one = layouts[0][1]
-    out: dict[str, list[Any]] = {"piece": [name_piece(piece) for piece in one.pieces]}
-    out["tokens"] = [one.tokens(k) for k in range(len(one.pieces))]
+    out: dict[str, list[Any]] = {TEXTS("columns.piece"): [name_piece(piece) for piece in one.pieces]}
+    out[TEXTS("columns.tokens")] = [one.tokens(k) for k in range(len(one.pieces))]
     for runtime, each in layouts:
-        out[f"positions in {RUNTIMES.get(runtime, runtime)}"] = [each.cost(k) for k in range(len(each.pieces))]
+        out[TEXTS("columns.positions", runtime=RUNTIMES.get(runtime, runtime))] = [
+            each.cost(k) for k in range(len(each.pieces))
+        ]
     return out

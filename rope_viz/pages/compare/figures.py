@@ -7,6 +7,7 @@ import numpy as np
 from rope_viz.advice.plan.compare_models import ModelComparison
 from rope_viz.embedding import spectrum
 from rope_viz.figures import line_styles, theme
+from rope_viz.pages.compare.words import TEXTS
 
 LEAST = 1.25
 """The axis reaches at least this factor above and below 1."""
@@ -48,7 +49,7 @@ def ratio(found: ModelComparison) -> theme.DataFigure:
         traces,
         x=theme.pair_axis(len(values)),
         y={
-            "title": "frequency over that of the first model (log)",
+            "title": TEXTS("axis"),
             "type": "log",
             "range": theme.log_range(low, high),
             "tickvals": sorted(ticks),

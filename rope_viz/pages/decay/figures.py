@@ -24,6 +24,7 @@ from rope_viz.studies import decay, scores
 from rope_viz.studies.scores import WORK, Parts, Thinning, column_edges, envelope
 from rope_viz.studies.vectors import Kind
 from rope_viz.texts import Texts
+from rope_viz.texts.texts import join_items
 
 TEXTS = Texts("decay")
 KINDS = cast(dict[Kind, str], TEXTS.group("kinds"))
@@ -81,8 +82,8 @@ class Range:
         return whole(self.length, self.log)
 
     def axis(self) -> dict[str, Any]:
-        axis: dict[str, Any] = {"title": "distance m − n (tokens)", "range": list(self.whole)}
-        axis["unifiedhovertitle"] = {"text": "distance %{x:,.0f}"}
+        axis: dict[str, Any] = {"title": theme.TEXTS("axes.distance"), "range": list(self.whole)}
+        axis["unifiedhovertitle"] = {"text": theme.TEXTS("hovers.whole_distance")}
         ticks = theme.length_ticks(1 if self.log else 0, self.length, log=self.log)
         return axis | ticks | ({"type": "log"} if self.log else {})
 
@@ -132,18 +133,20 @@ def main(
     """
     spec = compared[0].spec
     if shown == "random":
-        return random_scores(spec, where, kind), "Percentiles of the score of random q and k by distance"
+        return random_scores(spec, where, kind), TEXTS("main_titles.random")
     if shown == "bound":
-        return bound(spec, where), "RoFormer's mean |S| by distance"
+        return bound(spec, where), TEXTS("main_titles.bound")
     if shown == "softmax":
-        return entropy(spec, where, *own), "Entropy of attention by context length"
+        return entropy(spec, where, *own), TEXTS("main_titles.softmax")
     if shown == "own":
         fig = curves(compared, where, [own] * len(compared), mean=False)
         if sequence is not None:
             _add_sequence(fig, spec, *sequence, where)
-        return fig, "Score of the given q and k by distance"
+        return fig, TEXTS("main_titles.own")
     even = [scores.even_parts(c.spec) for c in compared]
-    return curves(compared, where, even, mean=True), "Mean cosine by distance: " + ", ".join(c.label for c in compared)
+    return curves(compared, where, even, mean=True), TEXTS(
+        "main_titles.mean", curves=join_items([c.label for c in compared])
+    )
 
 
 def with_plain(compared: Sequence[Compared]) -> list[Compared]:
@@ -162,23 +165,23 @@ def curves(
     bands, lines, ends, marks = [], [], [], []
     thinning = where.thinning(max(c.spec.pairs for c in compared), shares=len(compared))
 
-    def drawn(c: Compared, parts: Parts) -> tuple[Columns, list[Any]]:
+    def drawn(c: Compared, parts: Parts) -> tuple[Columns, int | None]:
         columns = _columns(c.inv_freq, parts, where, thinning)
-        marked = mean and where.start <= 1 and c.colour in (theme.CURRENT, theme.PLAIN)
-        return columns, _first_negative_mark(c, columns.low, where) if marked else []
+        marked = mean and where.start <= 1 and c.colour in (theme.CURRENT, theme.PLAIN) and np.any(columns.low < 0)
+        return columns, first_negative(c.spec, where.length) if marked else None
 
     order = [*compared[1:], compared[0]]
     parts_of = [*coefficients[1:], coefficients[0]]
-    for c, (columns, mark) in zip(order, WORKERS.map(drawn, order, parts_of), strict=True):
+    for c, (columns, negative) in zip(order, WORKERS.map(drawn, order, parts_of), strict=True):
         bands.extend(columns.band(c))
         lines.append(columns.line(c))
         ends.append((float(columns.x[-1]), float(columns.mean[-1]), c.label, c.colour))
-        marks.extend(mark)
+        marks += [] if negative is None else [_mark_first_negative(c, negative, where)]
     top = max(float(np.hypot(a, b).sum()) + abs(unrotated) for a, b, unrotated in coefficients)
     if top < FLAT:
         top = 1.0  # a masked head: the score is 0 at every distance
     span = [-0.55, 1.05] if mean else [-1.05 * top, 1.05 * top]
-    title = "mean over the head of cos Δθᵢ" if mean else "score (Rₘ q)·(Rₙ k)"
+    title = TEXTS("axes.mean" if mean else "axes.score")
     x_of = math.log10 if where.log else float
     fig = theme.figure(
         [*bands, *lines],  # no band covers a line
@@ -205,7 +208,7 @@ def _add_sequence(fig: theme.DataFigure, spec: RopeSpec, q: FloatArray, k: Float
         return
     every = np.arange(where.start, stop)
     x, y = thin_curve(every, mean[where.start : stop], where.columns, start=where.start, log=where.log)
-    name = f"mean over {len(mean):,} tokens"
+    name = TEXTS("lines.sequence", tokens=len(mean))
     hover = f"{name} %{{y:.4f}}<extra></extra>"
     fig.add_traces([theme.line(x, y, name, theme.TEXT, dash="dash", hovertemplate=hover)])
     table = fig.table
@@ -228,20 +231,21 @@ def random_scores(spec: RopeSpec, where: Range, kind: Kind) -> go.Figure:
         for y, name, fill in ((low, names[index], None), (high, names[-1 - index], "tonexty")):
             hover = {"hovertemplate": f"{name} %{{y:.3~g}}<extra></extra>", "fill": fill, "fillcolor": band}
             traces.append(flat | {"y": y, "name": name} | hover)
-    traces.append(theme.line(x, distribution.percentiles[half], "median", theme.CURRENT))
-    traces.append(theme.line(x, distribution.expected, "expected", theme.DIVIDED, dash="dash"))
+    median, expected = TEXTS("lines.median"), TEXTS("lines.expected")
+    traces.append(theme.line(x, distribution.percentiles[half], median, theme.CURRENT))
+    traces.append(theme.line(x, distribution.expected, expected, theme.DIVIDED, dash="dash"))
     top = 1.1 * float(np.abs(distribution.percentiles).max())
     x_of = math.log10 if where.log else float
     ends = [
-        (x_of(float(x[-1])), float(distribution.percentiles[half][-1]), "median", theme.CURRENT),
-        (x_of(float(x[-1])), float(distribution.expected[-1]), "expected", theme.DIVIDED),
+        (x_of(float(x[-1])), float(distribution.percentiles[half][-1]), median, theme.CURRENT),
+        (x_of(float(x[-1])), float(distribution.expected[-1]), expected, theme.DIVIDED),
         (x_of(float(x[-1])), float(distribution.percentiles[0][-1]), names[0], theme.PLAIN),
         (x_of(float(x[-1])), float(distribution.percentiles[-1][-1]), names[-1], theme.PLAIN),
     ]
     return theme.figure(
         traces,
         x=where.axis(),
-        y={"title": "score (Rₘ q)·(Rₙ k)", "range": [-top, top], "zeroline": True, "zerolinecolor": theme.RULE},
+        y={"title": TEXTS("axes.score"), "range": [-top, top], "zeroline": True, "zerolinecolor": theme.RULE},
         shapes=length_rules(spec, axis="x", stop=where.length),
         notes=theme.spread_labels(ends, [-top, top], log=False),
         margin=MARGIN,
@@ -255,11 +259,11 @@ def bound(spec: RopeSpec, where: Range) -> go.Figure:
     traces, ends = [], []
     table: dict[str, Any] = {cell_text.DISTANCE: x}
     lines = [
-        ("plain", spec.plain().inv_freq(), theme.PLAIN, "dot"),
-        ("scaled", spec.inv_freq(spec.target), theme.CURRENT, "solid"),
+        (theme.TEXTS("lines.plain"), spec.plain().inv_freq(), theme.PLAIN, "dot"),
+        (theme.TEXTS("lines.scaled"), spec.inv_freq(spec.target), theme.CURRENT, "solid"),
     ]
     if np.array_equal(lines[0][1], lines[1][1]):
-        lines = [("mean |S|", lines[0][1], theme.CURRENT, "solid")]
+        lines = [(TEXTS("lines.bound"), lines[0][1], theme.CURRENT, "solid")]
     x_of = math.log10 if where.log else float
     for name, inv_freq, colour, dash in lines:
         values = decay.s_curve(inv_freq, start=where.start, stop=stop)
@@ -274,11 +278,11 @@ def bound(spec: RopeSpec, where: Range) -> go.Figure:
     fig = theme.figure(
         traces,
         x=axis,
-        y={"title": "mean |S_j| over pairs", "range": [0, top]},
+        y={"title": TEXTS("axes.bound"), "range": [0, top]},
         shapes=length_rules(spec, axis="x", stop=stop),
         notes=[
             *theme.spread_labels(ends, [0, top], log=False),
-            *note_above(f"Computed up to distance {stop - 1:,}." if stop < where.stop else ""),
+            *note_above(TEXTS("lines.computed", last=stop - 1) if stop < where.stop else ""),
         ],
         margin=MARGIN,
     )
@@ -293,26 +297,26 @@ def entropy(spec: RopeSpec, where: Range, a: FloatArray, b: FloatArray, unrotate
     score = scores.curve(inv_freq, a, b, stop=stop)
     length = np.arange(1, stop + 1)
     lines = [("uniform", np.log(length), theme.PLAIN, "dot")]
-    for name, gain, colour, dash in (
-        ("as scaled", factor, theme.CURRENT, "solid"),
-        ("without attention factor", 1.0, theme.TEXT, "dash"),
-    ):
-        if name == "as scaled" or abs(factor - 1) > 1e-12:
+    for name, gain, colour, dash in (("scaled", factor, theme.CURRENT, "solid"), ("unscaled", 1.0, theme.TEXT, "dash")):
+        if name == "scaled" or abs(factor - 1) > 1e-12:
             logits = decay.attention_logits(score, head_dim=spec.head_dim, attention_factor=gain, unrotated=unrotated)
             lines.append((name, decay.attention_entropy(logits), colour, dash))
     pick = np.unique(np.geomspace(1, stop, 600).astype(int)) - 1
     top = 1.08 * math.log(stop)
-    traces = [theme.line(length[pick], y[pick], name, colour, dash=dash) for name, y, colour, dash in lines]
-    ends = [(math.log10(stop), float(y[-1]), name.split(" attention")[0], colour) for name, y, colour, _ in lines]
+    traces = [
+        theme.line(length[pick], y[pick], TEXTS(f"entropy_lines.{name}"), colour, dash=dash)
+        for name, y, colour, dash in lines
+    ]
+    ends = [(math.log10(stop), float(y[-1]), TEXTS(f"entropy_ends.{name}"), colour) for name, y, colour, _ in lines]
     return theme.figure(
         traces,
         x={
-            "title": "context (tokens, log)",
+            "title": TEXTS("axes.context"),
             "type": "log",
             "range": [0, math.log10(stop)],
             **theme.length_ticks(1, stop),
         },
-        y={"title": "entropy of attention (nats)", "range": [0, top]},
+        y={"title": TEXTS("axes.entropy"), "range": [0, top]},
         shapes=length_rules(spec, axis="x", stop=stop),
         notes=theme.spread_labels(ends, [0, top], log=False),
         margin=MARGIN,
@@ -379,8 +383,7 @@ class Columns:
         look: dict[str, Any] = {"dash": c.dash, "width": width, "hovertemplate": f"{c.label} %{{y:.4f}}<extra></extra>"}
         if not np.array_equal(self.low, self.high):
             look["customdata"] = np.stack([self.low, self.high], axis=1).astype(np.float32)
-            ends = "%{customdata[0]:.4f} to %{customdata[1]:.4f}"
-            look["hovertemplate"] = f"{c.label} %{{y:.4f}} ({ends})<extra></extra>"
+            look["hovertemplate"] = TEXTS("hovers.range", name=c.label)
         return theme.line(self.x, self.mean, c.label, c.colour, **look)
 
 
@@ -400,20 +403,15 @@ def _columns(inv_freq: FloatArray, parts: Parts, where: Range, thinning: Thinnin
     return Columns(x, low + unrotated, high + unrotated, mean + unrotated)
 
 
-def _first_negative_mark(c: Compared, low: FloatArray, where: Range) -> list[dict[str, Any]]:
-    """Return the label of the first negative mean cosine; it is only searched for if some column is negative."""
-    if not np.any(low < 0):
-        return []
-    at = first_negative(c.spec, where.length)
-    if at is None:
-        return []
-    text = f"{c.label}: first below 0 at {at:,}"
+def _mark_first_negative(c: Compared, at: int, where: Range) -> dict[str, Any]:
+    """Return the label of the first negative mean cosine."""
+    text = TEXTS("lines.negative", name=c.label, at=at)
     where_x = math.log10(at) if where.log else at
     place = {"x": where_x, "y": 0, "ax": 0, "ay": 46 if c.colour == theme.CURRENT else 74, "arrowcolor": c.colour}
     side = "left" if where_x < 0.66 * where.whole[1] else "right"
     font = {"size": 12, "color": c.colour}
     back = theme.tint(theme.BACKGROUND, 0.85)
-    return [place | {"text": text, "showarrow": True, "arrowwidth": 1, "xanchor": side, "font": font, "bgcolor": back}]
+    return place | {"text": text, "showarrow": True, "arrowwidth": 1, "xanchor": side, "font": font, "bgcolor": back}
 
 
 def note_above(text: str) -> list[dict[str, Any]]:
@@ -457,7 +455,7 @@ def curve(temperature: Temperature, spec: RopeSpec, stop: int) -> theme.DataFigu
             "title": TEXTS("temperature.axis"),
             "type": "log",
             "range": theme.log_range(first, stop),
-            "unifiedhovertitle": {"text": TEXTS("temperature.position") + " %{x:,.0f}"},
+            "unifiedhovertitle": {"text": TEXTS("temperature.hover")},
             **theme.length_ticks(first, stop),
         },
         y={"title": name, "range": span},

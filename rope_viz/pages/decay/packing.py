@@ -10,6 +10,7 @@ import numpy as np
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import theme
 from rope_viz.figures.line_styles import length_rules
+from rope_viz.figures.words import name_length
 from rope_viz.pages.decay.words import TEXTS
 from rope_viz.studies.packed_positions import DistanceCounts, Row, count_distances
 from rope_viz.texts import join
@@ -45,7 +46,7 @@ def draw(rows: Sequence[Row], spec: RopeSpec) -> theme.DataFigure:
         x={
             "title": TEXTS("packing.axis"),
             "range": [low, high + 1],
-            "unifiedhovertitle": {"text": TEXTS("packing.distance") + " %{x:,.0f}"},
+            "unifiedhovertitle": {"text": TEXTS("packing.hover")},
         },
         y={"title": TEXTS("packing.pairs"), "type": "log", "range": [-0.3, float(np.log10(top)) + 0.4], "dtick": 1},
         shapes=length_rules(spec, axis="x", stop=high),
@@ -78,6 +79,6 @@ def describe(rows: Sequence[Row], spec: RopeSpec) -> str:
         parts.append(TEXTS("packing.crossing", largest=whole.largest))
     if within.largest + 1 < spec.context:
         parts.append(
-            TEXTS("packing.untrained", first=within.largest + 1, last=spec.context, length_name=spec.length_name)
+            TEXTS("packing.untrained", first=within.largest + 1, last=spec.context, length_name=name_length(spec))
         )
     return join(*parts)

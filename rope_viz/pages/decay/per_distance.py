@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import theme
 from rope_viz.figures.line_styles import pin_rule_x
-from rope_viz.pages.decay.figures import MARGIN, WORKERS, note_above
+from rope_viz.pages.decay.figures import MARGIN, TEXTS, WORKERS, note_above
 from rope_viz.studies import decay, scores
 from rope_viz.studies.scores import WORK, Parts, Thinning
-from rope_viz.texts.numbers import format_number, format_tokens
+from rope_viz.texts.numbers import format_number
 
 WINDOW = 96
 BASES_LONGEST = 1 << 17
@@ -33,19 +33,27 @@ def contributions(spec: RopeSpec, distance: int, qk_parts: Parts, *, pin: int | 
         "type": "bar",
         "x": pair,
         "y": parts,
-        "name": "this pair",
+        "name": TEXTS("pair_lines.pair"),
         "marker": {"color": np.where(parts >= 0, theme.KEPT, theme.DIVIDED).tolist()},
-        "hovertemplate": "adds %{y:.4~g}<extra></extra>",
+        "hovertemplate": TEXTS("pair_lines.hover"),
     }
-    running = theme.line(pair, total, "running total", theme.CURRENT, yaxis="y2")
+    running = theme.line(pair, total, TEXTS("pair_lines.total"), theme.CURRENT, yaxis="y2")
     most = 1.1 * max(float(np.abs(np.hypot(a, b)).max()), 1e-12)
     span = 1.1 * max(float(np.abs(total).max()), abs(unrotated), float(np.hypot(a, b).sum()) * 0.25, 1e-12)
     start = {"x": 0, "y": unrotated, "yref": "y2", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
-    offset = start | {"text": f"not rotated: {format_number(unrotated)}", "font": {"color": theme.CURRENT, "size": 12}}
+    offset = start | {
+        "text": TEXTS("pair_lines.unrotated", score=unrotated),
+        "font": {"color": theme.CURRENT, "size": 12},
+    }
     fig = theme.figure(
         [bars, running],
         x=theme.pair_axis(spec.pairs),
-        y={"title": "this pair (bars)", "range": [-most, most], "zeroline": True, "zerolinecolor": theme.RULE},
+        y={
+            "title": TEXTS("pair_lines.pair_axis"),
+            "range": [-most, most],
+            "zeroline": True,
+            "zerolinecolor": theme.RULE,
+        },
         height=theme.SIDE_HEIGHT,
         shapes=pin_rule_x(pin, spec),
         notes=[
@@ -67,7 +75,7 @@ def contributions(spec: RopeSpec, distance: int, qk_parts: Parts, *, pin: int | 
     }
     fig.update_layout(
         yaxis2=axis
-        | {"tickmode": "auto", "title": {"text": "running total (line)", "standoff": 4, "font": {"size": 13}}}
+        | {"tickmode": "auto", "title": {"text": TEXTS("pair_lines.total_axis"), "standoff": 4, "font": {"size": 13}}}
     )
     return fig
 
@@ -105,14 +113,20 @@ def attention_map(spec: RopeSpec, first: int, qk_parts: Parts, weights: bool) ->
         "zmax": ends[1],
         "colorscale": scale,
         "hoverongaps": False,
-        "colorbar": {"thickness": 12, "outlinewidth": 0, "title": {"text": name, "side": "top"}, "x": 1.01, "xpad": 4},
-        "hovertemplate": f"query %{{y:,}} · key %{{x:,}}<br>{name} %{{z:.4~g}}<extra></extra>",
+        "colorbar": {
+            "thickness": 12,
+            "outlinewidth": 0,
+            "title": {"text": TEXTS(f"map.{name}"), "side": "top"},
+            "x": 1.01,
+            "xpad": 4,
+        },
+        "hovertemplate": TEXTS(f"map.{name}_hover"),
     }
     bare = {"showgrid": False, **theme.length_ticks(first, first + window, log=False)}
     return theme.figure(
         [trace],
-        x=bare | {"title": "key position n", "showspikes": False, "range": [at[0] - 0.5, at[-1] + 0.5]},
-        y=bare | {"title": "query position m", "range": [at[-1] + 0.5, at[0] - 0.5]},
+        x=bare | {"title": TEXTS("map.key"), "showspikes": False, "range": [at[0] - 0.5, at[-1] + 0.5]},
+        y=bare | {"title": TEXTS("map.query"), "range": [at[-1] + 0.5, at[0] - 0.5]},
         height=theme.MAIN_HEIGHT,
         hovermode="closest",
         margin={"l": 82, "r": 76, "t": 26, "b": 48},
@@ -123,6 +137,7 @@ def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> go.Figure:
     """Draw which bases keep the mean cosine at or above 0 up to a length: a set with gaps, not one threshold."""
     candidates = choose_bases(spec, length, quick=quick)
     holds = find_feasible(spec, length, quick=quick)
+    verdicts = TEXTS("bases.turns_negative"), TEXTS("bases.keeps")
     strip = {
         "type": "heatmap",
         "x": candidates,
@@ -137,15 +152,22 @@ def bases(spec: RopeSpec, length: int, *, quick: bool = False) -> go.Figure:
             [1, theme.tint(theme.KEPT, 0.6)],
         ],
         "showscale": False,
-        "customdata": [["holds" if ok else "turns negative" for ok in holds]],
-        "hovertemplate": f"base %{{x:,.4~g}}: %{{customdata}} within {format_tokens(length)}<extra></extra>",
+        "customdata": [[verdicts[ok] for ok in holds.tolist()]],
+        "hovertemplate": TEXTS("bases.hover", length=length),
     }
     fig = theme.figure(
         [strip],
-        x={"title": "base (log)", "type": "log", "range": [3, 9], "dtick": 1, "showspikes": False, "showgrid": False},
+        x={
+            "title": TEXTS("reach.base_axis"),
+            "type": "log",
+            "range": [3, 9],
+            "dtick": 1,
+            "showspikes": False,
+            "showgrid": False,
+        },
         y={"showgrid": False, "fixedrange": True, "showline": False, "ticks": ""},
         height=170,
-        shapes=[theme.rule(spec.base, "this base", axis="x")],
+        shapes=[theme.rule(spec.base, TEXTS("bases.this"), axis="x")],
         hovermode="closest",
         notes=note_above(thin_distances(spec.rotary_dim, length, len(candidates)).sentence()),
         margin={"l": 24, "r": 24, "t": 34, "b": 48},

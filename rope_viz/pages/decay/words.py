@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.figures.words import name_length
 from rope_viz.models.query_temperature import Temperature
 from rope_viz.pages.decay.figures import BOUND_LONGEST, first_negative, score_and_bound
 from rope_viz.pages.decay.per_distance import choose_bases, find_feasible, total
@@ -120,7 +121,7 @@ def _no_limit(spec: RopeSpec, at: int | None) -> Sentence:
     """Explain that a negative mean cosine is not a limit: it weighs all pairs alike, unlike a trained head."""
     if at is None:
         return Sentence()
-    return join(TEXTS("mean.no_limit"), TEXTS("mean.learned", length_name=spec.length_name, context=spec.context))
+    return join(TEXTS("mean.no_limit"), TEXTS("mean.learned", length_name=name_length(spec), context=spec.context))
 
 
 def _unrotated(spec: RopeSpec) -> Sentence:

@@ -10,6 +10,7 @@ from rope_viz.picture.outputs import ROW, Figure, Grid, Table
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.runtimes.verdict_counts import find_state
+from rope_viz.texts.texts import join_items
 
 EVERY = "all"
 MODEL = Pick(
@@ -67,7 +68,7 @@ def list_cells(request: PictureRequest) -> dict[str, str]:
     """Return {id: label} of the cells of the grid row by row, followed by the other answers."""
     shown = list_shown(request)
     others = [answers for answers in list_answers().values() if answers not in shown]
-    return {one.id: f"{one.model.name}, {one.name}" for answers in (*shown, *others) for one in answers}
+    return {one.id: join_items((one.model.name, one.name)) for answers in (*shown, *others) for one in answers}
 
 
 def find_usual_cell(request: PictureRequest) -> str:

@@ -17,7 +17,8 @@ from rope_viz.runtimes.asked_engines import describe_asked
 from rope_viz.runtimes.compare import Comparison
 from rope_viz.runtimes.releases import RELEASES, RUNTIMES, format_release, format_version
 from rope_viz.runtimes.verdict_counts import count_asked, count_states, find_state
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, cache_by_language, join
+from rope_viz.texts.texts import join_items
 
 TEXTS = Texts("differences")
 SIGNS = {"agrees": "same", "differs": "differs", "refuses": "refused", "not known": "not known"}
@@ -78,13 +79,13 @@ class ModelAnswer:
         if self.comparison.how == "not known":
             return f"{TEXTS('states.not_known')}{source}"
         verdict = self.comparison.words("×{:.4g}".format)
-        return f"{verdict}, {self.describe_known()}. {self.row.why}".strip() + source
+        found = TEXTS("cell.found", verdict=verdict, known=self.describe_known())
+        return join(found, self.row.why) + source
 
     def describe_known(self) -> str:
         """Return how it is known, and in which releases the whole engine was asked: "executed, asked in 0.32.0"."""
-        return ", ".join(
-            filter(None, [TEXTS(f"known.{self.key}"), describe_asked(self.comparison.emulation.known.asked)])
-        )
+        asked = describe_asked(self.comparison.emulation.known.asked)
+        return join_items([each for each in (TEXTS(f"known.{self.key}"), asked) if each])
 
     def format_letters(self) -> str:
         """Return how it is known as a letter, followed by that for "asked"."""
@@ -97,11 +98,11 @@ class ModelAnswer:
         word = str(TEXTS(f"states.{SIGNS[state].replace(' ', '_')}"))
         if state == "not known":
             return word
-        more = f" {self.comparison.brief}" if state == "differs" else ""
-        return f"{word}{more} ({self.describe_known()})"
+        key = "cell.differs_brief" if state == "differs" else "cell.brief"
+        return TEXTS(key, state=word, by=self.comparison.brief, known=self.describe_known())
 
 
-@functools.cache
+@cache_by_language()
 def list_answers() -> dict[str, tuple[ModelAnswer, ...]]:
     """Return {model: every runtime's answer}, the models that differ most first."""
     models = {model.name: model for model in catalog().values()}

@@ -9,6 +9,8 @@ from rope_viz.pages.differences.figures import TEXTS, ModelAnswer, list_answers,
 from rope_viz.runtimes.provenance import EXECUTED_ON
 from rope_viz.runtimes.releases import REFERENCE
 from rope_viz.runtimes.verdict_counts import HOWS, find_state
+from rope_viz.texts import join
+from rope_viz.texts.texts import join_clauses
 
 
 def summarise() -> str:
@@ -21,7 +23,7 @@ def summarise() -> str:
             parts.append(str(TEXTS(f"summary.{how.replace(' ', '_')}", count=differing)))
     if asked := sum(any(one.comparison.emulation.known.asked for one in row) for row in every):
         parts.append(str(TEXTS("summary.asked", count=asked)))
-    return f"{TEXTS('summary.models', count=len(every))} {' '.join(parts)}"
+    return join(TEXTS("summary.models", count=len(every)), *parts)
 
 
 def introduce(rows: Sequence[ModelAnswer], runtime: str) -> str:
@@ -49,13 +51,13 @@ def describe(one: ModelAnswer) -> str:
     if state == "not known":
         return f"{TEXTS('cell.not_known', **values)}{source}"
     sentence = TEXTS(f"cell.{state}", verdict=plain(one.comparison.words("×{:.4g}".format)), **values)
-    asked = words_asked(one)
-    return f"{sentence} {TEXTS(f'cell.by.{one.key}')}{asked} {plain(one.row.why)}".strip() + source
+    return join(sentence, TEXTS(f"cell.by.{one.key}"), words_asked(one), plain(one.row.why)) + source
 
 
 def words_asked(one: ModelAnswer) -> str:
     """Return which releases were asked as whole engines, and what they answered; "" where none was."""
     answers = [
-        f"{answer.release}, {answer.config}: {answer.verdict}" for answer in one.comparison.emulation.known.asked
+        TEXTS("cell.answer", release=answer.release, config=answer.config, verdict=answer.verdict)
+        for answer in one.comparison.emulation.known.asked
     ]
-    return f" {TEXTS('cell.asked', answers=plain('; '.join(answers)))}" if answers else ""
+    return TEXTS("cell.asked", answers=plain(join_clauses(answers))) if answers else ""

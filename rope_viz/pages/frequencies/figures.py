@@ -12,6 +12,7 @@ from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import cell_text, theme
 from rope_viz.figures.line_styles import length_rules, pin_rule
+from rope_viz.figures.words import BANDS, name_band
 from rope_viz.texts import Texts
 
 TEXTS = Texts("frequencies")
@@ -23,17 +24,18 @@ def pairs(spec: RopeSpec) -> dict[str, Any]:
     """Return every pair's dimensions, frequencies, wavelengths, turns and band as table columns."""
     scaled = spec.inv_freq(spec.target)
     first = np.arange(spec.pairs)
+    names = [name_band(kind) for kind in BANDS]
     both = (first, first + spec.pairs) if spec.pairing == "half" else (2 * first, 2 * first + 1)
     return {
-        "pair": first,
-        "dimensions": [f"{a}, {b}" for a, b in zip(*both, strict=True)],
-        "θ plain (rad/token)": spec.plain_inv_freq,
-        "θ scaled (rad/token)": scaled,
-        "scaled / plain": spectrum.ratio(spec, length=spec.target),
-        "wavelength plain (tokens)": spectrum.wavelength(spec.plain_inv_freq),
-        "wavelength scaled (tokens)": spectrum.wavelength(scaled),
-        "turns in training": spec.context * spectrum.trained_inv_freq(spec) / spectrum.TAU,
-        "band": [spectrum.BAND_NAMES[kind] for kind in spectrum.bands(spec, length=spec.target).kind],
+        TEXTS("columns.pair"): first,
+        TEXTS("columns.dimensions"): [f"{a}, {b}" for a, b in zip(*both, strict=True)],
+        TEXTS("columns.plain"): spec.plain_inv_freq,
+        TEXTS("columns.scaled"): scaled,
+        TEXTS("columns.ratio"): spectrum.ratio(spec, length=spec.target),
+        TEXTS("columns.plain_wavelength"): spectrum.wavelength(spec.plain_inv_freq),
+        TEXTS("columns.scaled_wavelength"): spectrum.wavelength(scaled),
+        TEXTS("columns.turns"): spec.context * spectrum.trained_inv_freq(spec) / spectrum.TAU,
+        TEXTS("columns.band"): [names[kind] for kind in spectrum.bands(spec, length=spec.target).kind],
     }
 
 
@@ -62,24 +64,23 @@ def heatmap(
         "hoverongaps": False,
         "colorbar": {"thickness": 12, "outlinewidth": 0, "len": 1.0, "x": 1.01, "xpad": 4},
     }
-    hover = "position %{x:,.0f}<br>pair %{y}<br>"
     if quantity == "angle":
         # A bin that spans more than about a third of a turn has no meaningful angle: leave it blank.
         share = np.where(np.abs(mean) > 0.8, np.angle(mean) / (2 * math.pi) % 1.0, np.nan)
         shown = share
         trace |= {"z": share.astype(np.float32), "zmin": 0, "zmax": 1, "colorscale": theme.CYCLIC}
-        trace["colorbar"] |= {"tickvals": [0, 0.25, 0.5, 0.75, 1], "title": {"text": "turn", "side": "top"}}
-        trace["hovertemplate"] = hover + "angle %{z:.3f} turn<extra></extra>"
+        trace["colorbar"] |= {"tickvals": [0, 0.25, 0.5, 0.75, 1], "title": {"text": TEXTS("map.turn"), "side": "top"}}
+        trace["hovertemplate"] = TEXTS("map.angle_hover")
     else:
         shown = mean.real if quantity == "cos" else mean.imag
         trace |= {"z": shown.astype(np.float32), "zmin": -1, "zmax": 1, "colorscale": theme.DIVERGING}
         trace["colorbar"] |= {"tickvals": [-1, 0, 1], "title": {"text": quantity, "side": "top"}}
-        each = "" if end - first <= bins else f" (mean of {(end - first) / (len(edges) - 1):,.0f} positions)"
-        trace["hovertemplate"] = hover + f"{quantity} %{{z:.3f}}{each}<extra></extra>"
+        key = "map.hover" if end - first <= bins else "map.mean_hover"
+        trace["hovertemplate"] = TEXTS(key, quantity=quantity, positions=(end - first) / (len(edges) - 1))
     fig = theme.figure(
         [trace],
         x={
-            "title": "position (tokens)",
+            "title": TEXTS("map.position"),
             "range": [-0.5, stop - 0.5],
             **theme.length_ticks(0, stop, log=False),
             "showspikes": False,
@@ -88,7 +89,7 @@ def heatmap(
             "maxallowed": stop,
         },
         y={
-            "title": "pair i",
+            "title": theme.TEXTS("axes.pair"),
             "range": [spec.pairs - 0.5, -0.5],
             "tickvals": theme.thin_ticks(spec.pairs),
             "showgrid": False,

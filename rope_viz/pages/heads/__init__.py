@@ -15,7 +15,7 @@ from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
 from rope_viz.figures import head_curves, theme
 from rope_viz.figures.compared import short_label
 from rope_viz.pages.heads import figures, whole_model, words
-from rope_viz.pages.heads.figures import JOB_NAMES, LETTERS, TEXTS
+from rope_viz.pages.heads.figures import LETTERS, TEXTS
 from rope_viz.pages.heads.whole_model import CARRIED, Rebuilt
 from rope_viz.picture import choices
 from rope_viz.picture.choices import Menu, Number, Pick, StoredChoice, StoredValue, make_tab_choice
@@ -38,7 +38,8 @@ from rope_viz.studies.real_model import (
     real_spec,
 )
 from rope_viz.studies.sums_file import CapturedSums, SummedLayer, read_capture_or_sums
-from rope_viz.texts import join
+from rope_viz.texts import cache_by_language, join
+from rope_viz.texts.texts import join_items
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.attention_diagnosis import OwnCapture
 from rope_viz.tiny_lm.checkpoints import scaled
@@ -69,14 +70,14 @@ def head_map(request: PictureRequest) -> HeadMap:
     return load_heads() if own is None else own.heads
 
 
-@functools.lru_cache(maxsize=4)
+@cache_by_language(4)
 def list_heads(heads: HeadMap) -> Mapping[str, str]:
     """Return {name: label} of all heads, layer by layer, as a click on the map counts them."""
     found = {}
     for (layer, head), each in sorted(heads.heads.items()):
-        label = TEXTS("real.head", layer=layer, head=head)
-        jobs = [JOB_NAMES[job] for job in each.jobs]
-        found[f"L{layer}H{head}"] = f"{label}: {', '.join(jobs).lower()}" if jobs else label
+        jobs = join_items([TEXTS(f"job_words.{job}") for job in each.jobs])
+        key = "real.head_jobs" if jobs else "real.head"
+        found[f"L{layer}H{head}"] = TEXTS(key, layer=layer, head=head, jobs=jobs)
     return found
 
 
@@ -101,7 +102,7 @@ CHOSEN = Menu(
 THRESHOLDS = {job.split()[0]: least for job, least in load_results("heads")["about"]["thresholds"].items()}
 """{first word of a job: mean attention on the right tokens above which a head has it}."""
 
-ROTATIONS = {name: label for name, label in TEXTS.group("rotations").items() if name != "trained"}
+ROTATIONS = TEXTS.group("rotations", only=[name for name in TEXTS.group("rotations") if name != "trained"])
 
 ROTATION = Pick(
     key="heads.rotation",

@@ -58,7 +58,7 @@ def heads_map(
         "colorscale": scale,
         "customdata": np.broadcast_to(np.array(names, dtype=object)[:, None], values.shape),
         "colorbar": {"thickness": 12, "outlinewidth": 0, "x": 1.01, "xpad": 4} | bar,
-        "hovertemplate": "%{customdata}, pair %{x}<br>" + what + " %{z:.3~g}<extra></extra>",
+        "hovertemplate": TEXTS("hovers.map", what=what),
     }
     shapes: list[dict[str, Any]] = []
     if unrotated:
@@ -104,7 +104,7 @@ def mean_logits(
                     "fillcolor": theme.tint(colour, 0.35),
                     "line": {"width": 0, "color": colour},
                     "hoverinfo": "skip",
-                    "name": f"{label}, range",
+                    "name": TEXTS("curves.range", name=label),
                     "showlegend": False,
                 }
             )
@@ -112,18 +112,27 @@ def mean_logits(
     bottom = min(float(curve[4].min()) for curve in curves)
     top = max(float(curve[5].max()) for curve in curves)
     room = 0.06 * max(top - bottom, 1e-9)
-    axis = {"title": "distance (tokens)", "range": [0, tokens], **theme.length_ticks(0, tokens, log=False)}
+    axis = {
+        "title": theme.TEXTS("axes.distance_tokens"),
+        "range": [0, tokens],
+        **theme.length_ticks(0, tokens, log=False),
+    }
     if log:
         axis = {
-            "title": "distance (tokens, log)",
+            "title": TEXTS("whole.distance_axis"),
             "type": "log",
             "range": theme.log_range(1, max(tokens, 2)),
             **theme.length_ticks(1, max(tokens, 2), most=14),
         }
     return theme.figure(
         traces,
-        x=axis | {"unifiedhovertitle": {"text": "distance %{x:,}"}},
-        y={"title": "mean logit", "range": [bottom - room, top + room], "zeroline": True, "zerolinecolor": theme.RULE},
+        x=axis | {"unifiedhovertitle": {"text": theme.TEXTS("hovers.distance")}},
+        y={
+            "title": TEXTS("whole.logit_axis"),
+            "range": [bottom - room, top + room],
+            "zeroline": True,
+            "zerolinecolor": theme.RULE,
+        },
         showlegend=len(curves) > 1,
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
     )
@@ -165,7 +174,7 @@ def job_map(heads: HeadMap, chosen: tuple[int, int] | None = None) -> go.Figure:
                 "text": ["".join(LETTERS[each] for each in heads.heads[at].jobs if each in LETTERS) for at in found],
                 "textfont": {"color": theme.BACKGROUND, "size": 12},
                 "marker": {"symbol": "square", "size": 9, "color": COLOURS[job]},
-                "name": f"{LETTERS[job]}: {JOB_NAMES[job]} ({len(found)})",
+                "name": TEXTS("curves.job", letter=LETTERS[job], job=JOB_NAMES[job], count=len(found)),
                 "hoverinfo": "skip",
                 "showlegend": True,
             }
@@ -214,8 +223,8 @@ def describe(head: MeasuredHead) -> str:
     """Return the hover text of one head: its scores, and the share of sequences in which a job holds."""
     lines = [f"L{head.layer}H{head.head}"]
     for job in JOBS:
-        share = f" ({head.shares[job]:.0%})" if job in head.jobs else ""
-        lines.append(f"{JOB_NAMES[job]} {head.scores[job]:.2f}{share}")
+        form = TEXTS.entries["hovers.job" if job in head.jobs else "hovers.no_job"]
+        lines.append(form.format(job=JOB_NAMES[job], score=head.scores[job], share=head.shares.get(job, 0.0)))
     return "<br>".join(lines)
 
 
@@ -233,7 +242,7 @@ def pair_margins(head: MeasuredHead, job: str | None, bands: Bands) -> go.Figure
         "x": np.arange(len(values)),
         "y": values,
         "marker": {"color": theme.CURRENT if job is None else COLOURS.get(job, theme.PLAIN)},
-        "hovertemplate": "pair %{x}: %{y:.2f}<extra></extra>",
+        "hovertemplate": TEXTS("hovers.pair"),
     }
     return theme.figure(
         [bar],

@@ -184,7 +184,7 @@ def draw_rebuilt(rebuilt: Rebuilt) -> theme.DataFigure:
             "title": TEXTS("whole.distance_axis"),
             "type": "log",
             "range": theme.log_range(1, max(last, 2)),
-            "unifiedhovertitle": {"text": TEXTS("whole.distance") + " %{x:,.0f}"},
+            "unifiedhovertitle": {"text": theme.TEXTS("hovers.whole_distance")},
             **theme.length_ticks(1, max(last, 2)),
         },
         y={"title": TEXTS("whole.logit_axis"), "zeroline": True, "zerolinecolor": theme.RULE},

@@ -22,6 +22,12 @@ TOKENS = Pick(key="kernels.tokens", label=TEXTS("choices.tokens"), options=figur
 DEVICE = Pick(key="kernels.device", label=TEXTS("choices.device"), options=figures.DEVICES)
 COMPILE = Switch(key="kernels.compile", label=TEXTS("choices.compile"), on=True, help=TEXTS("choices.compile_help"))
 
+CARD = Pick(
+    key="kernels.card",
+    label=TEXTS("choices.card"),
+    options={name: f"{card.device}, {card.measured}" for name, card in read_cards().items()},
+)
+
 
 def pack_report(report: MeasurementReport) -> bytes:
     """Encode a measurement for the store and for download."""
@@ -37,7 +43,7 @@ REPORT = StoredChoice(
 )
 PAGE = Page(
     "kernels",
-    (PAIRING, DTYPE, TOKENS, DEVICE, COMPILE, REPORT),
+    (CARD, PAIRING, DTYPE, TOKENS, DEVICE, COMPILE, REPORT),
     sees=lambda request: embedding(request, without=("pairing", "attention")),
     door="lab",
 )
@@ -78,23 +84,23 @@ def agreement(request: PictureRequest) -> Table:
     return Table(figures.agreement_table(read_report(request)), TEXTS("agreement_title"), words.explain_agreement())
 
 
-@PAGE.picture(height=lambda request: card_figures.height(read_card()), still=True)
+@PAGE.picture(CARD, height=lambda request: card_figures.height(read_card(request)), still=True)
 def cards(request: PictureRequest) -> Figure:
     """The share of a copy of every way on a GPU, in every case that was measured there."""
-    card = read_card()
+    card = read_card(request)
     return Figure(card_figures.shares(card), TEXTS("cards_title", device=card.device), words.describe_card(card))
 
 
-@PAGE.picture(height=600, still=True)
+@PAGE.picture(CARD, height=600, still=True)
 def card_times(request: PictureRequest) -> Table:
     """The same in numbers."""
-    card = read_card()
+    card = read_card(request)
     return Table(card_figures.shares_table(card), TEXTS("cards_title", device=card.device), words.list_missing(card))
 
 
-def read_card() -> CardMeasurement:
-    """Return the newest measurement of a GPU that the package has."""
-    return next(iter(read_cards().values()))
+def read_card(request: PictureRequest) -> CardMeasurement:
+    """Return the chosen measurement of a GPU; the newest is the default."""
+    return read_cards()[request[CARD]]
 
 
 def workload(request: PictureRequest) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from rope_viz.figures import theme
 from rope_viz.kernels.card_files import CardCase, CardMeasurement
 from rope_viz.pages.kernels.figures import TEXTS
 from rope_viz.texts.numbers import format_exponent
+from rope_viz.texts.texts import join_items
 
 OURS = "rope_viz"
 # Ways of a card's file by how their name begins: colour, symbol, and the sign that names it above the plot.
@@ -36,6 +37,11 @@ def find_time(case: CardCase, way: str) -> Any:
     return case.ways[names[0]] if names else None
 
 
+def has_waited(card: CardMeasurement) -> bool:
+    """Return whether the measured version waited for the host where it had a table."""
+    return any("waited" in name for case in card.cases for name in case.ways)
+
+
 def list_ways(card: CardMeasurement) -> list[str]:
     """Return the ways that ran on the card in any case."""
     return [way for way in LOOKS if any(find_time(case, way) for case in card.cases)]
@@ -43,9 +49,8 @@ def list_ways(card: CardMeasurement) -> list[str]:
 
 def name_case(case: CardCase) -> str:
     """Return a case's name with what distinguishes it."""
-    more = [case.pairing] if case.pairing == "interleaved" else []
-    more += ["backward"] if case.direction == "backward" else []
-    return ", ".join((case.case, *more))
+    more = [TEXTS(f"cards.{name}") for name in (case.pairing, case.direction) if name in ("interleaved", "backward")]
+    return join_items((case.case, *more))
 
 
 def height(card: CardMeasurement) -> int:
@@ -62,7 +67,7 @@ def shares(card: CardMeasurement) -> go.Figure:
         colour, symbol, sign = LOOKS[way]
         found = [(rows[name_case(case)], case, find_time(case, way)) for case in card.cases]
         found = [item for item in found if item[2]]
-        label = TEXTS("cards.table_way") if way == "rope_viz, table" else way
+        label = TEXTS("cards.table_way") if way == "rope_viz, table" and has_waited(card) else way
         traces.append(
             {
                 "type": "scatter",
@@ -77,19 +82,20 @@ def shares(card: CardMeasurement) -> go.Figure:
                     text
                     for _, case, time in found
                     for text in (
-                        f"{name_case(case)}<br>{label}: {time.share_of_copy:.1%} of a copy, {time.us:,.1f} µs",
+                        TEXTS("cards.hover", case=name_case(case), way=label, share=time.share_of_copy, time=time.us),
                         "",
                     )
                 ],
             }
         )
         error = find_error(card, way)
-        text = f"{sign} {label}" + ("" if error is None else f", error {format_error(error)}")
+        values = {"sign": sign, "way": label} | ({} if error is None else {"error": format_error(error)})
+        text = TEXTS("cards.key" if error is None else "cards.error_key", **values)
         key.append(_text(text, len(rows) + (len(ways) - 1 - place) * KEY / ROW, colour))
     fig = theme.figure(
         list(reversed(traces)),  # ours above the others
         x={
-            "title": "time of a copy of the same bytes, as a share of the way's time (%)",
+            "title": TEXTS("cards.axis"),
             "range": [0, MOST],
             "tickvals": [0, 0.25, 0.5, 0.75, 1, 1.25],
             "ticktext": ["0", "25", "50", "75", "100", "125"],
@@ -131,17 +137,20 @@ def list_times(card: CardMeasurement) -> dict[str, list[Any]]:
 
 def shares_table(card: CardMeasurement) -> dict[str, list[Any]]:
     """Return a row per case: the copy's time, and each way's share of it in percent."""
-    columns: dict[str, list[Any]] = {"case": [name_case(case) for case in card.cases]}
-    columns["copy (µs)"] = [case.ways["copy"].us for case in card.cases]
+    columns: dict[str, list[Any]] = {TEXTS("columns.case"): [name_case(case) for case in card.cases]}
+    columns[TEXTS("columns.copy")] = [case.ways["copy"].us for case in card.cases]
     for way in list_ways(card):
         times = [find_time(case, way) for case in card.cases]
-        columns[f"{way} (%)"] = [100 * time.share_of_copy if time else float("nan") for time in times]
+        columns[TEXTS("columns.share", way=way)] = [
+            100 * time.share_of_copy if time else float("nan") for time in times
+        ]
     return columns
 
 
 def _label(case: CardCase, row: int) -> dict[str, Any]:
     ours = find_time(case, OURS)
-    return _text(name_case(case) + (f": {ours.share_of_copy:.0%}" if ours else ""), row + 0.22, theme.TEXT)
+    text = TEXTS("cards.case", case=name_case(case), share=ours.share_of_copy) if ours else name_case(case)
+    return _text(text, row + 0.22, theme.TEXT)
 
 
 def _text(text: str, y: float, colour: str) -> dict[str, Any]:

@@ -18,17 +18,17 @@ from rope_viz.kernels.measurement_process import MeasurementReport
 from rope_viz.kernels.tables import METHODS, Method
 from rope_viz.studies.scores import scale_samples
 from rope_viz.texts import Texts
-from rope_viz.texts.numbers import format_exponent, format_number
+from rope_viz.texts.numbers import format_exponent
 
 TEXTS = Texts("kernels")
 FARTHEST = 10_000_000
 FLOOR = 1e-8  # the lower end of the error axis, because a log axis has no 0
 WINDOWS, QUICK_WINDOWS, WINDOW = 140, 50, 32
-SHOWN: dict[Method, tuple[str, str, str]] = {
-    "fixed-point phase": ("64-bit phase", theme.CURRENT, "solid"),
-    "float32 angle": ("float32 angle", theme.FURTHER[1], "dash"),
-    "bf16 table": ("bf16 table", theme.FURTHER[0], "dot"),
-    "bf16 positions": ("bf16 position", theme.FURTHER[2], "dashdot"),
+SHOWN: dict[Method, tuple[str, str]] = {
+    "fixed-point phase": (theme.CURRENT, "solid"),
+    "float32 angle": (theme.FURTHER[1], "dash"),
+    "bf16 table": (theme.FURTHER[0], "dot"),
+    "bf16 positions": (theme.FURTHER[2], "dashdot"),
 }
 
 PAIRING_NAMES = cast(dict[Pairing, str], TEXTS.group("pairings"))
@@ -38,9 +38,7 @@ DEVICES = TEXTS.group("devices")
 ROUNDS, HEADS, HEAD_DIM = 15, 32, 128
 OURS = "ours"
 # Columns of the tables, also used when nothing was measured.
-SPEEDS = ("way", "median (GB/s)", "best round (GB/s)")
-WAYS = ("way", "GB/s", "% of copy", "median (ms)", "best (ms)", "host (ms)", "largest error", "note")
-AGREEMENT = ("pairing", "dtype", "backend", "largest difference", "half a step at the largest value")
+SPEEDS, WAYS, AGREEMENT = (TEXTS.group(f"columns.{name}") for name in ("speeds", "ways", "agreement"))
 
 
 def workload(pairing: str, dtype: str, tokens: str, device: str) -> dict[str, Any]:
@@ -53,7 +51,7 @@ def errors(spec: RopeSpec, *, quick: bool = False) -> go.Figure:
     """Draw the largest error of cos or sin over all pairs by position, for every way to compute the angle."""
     traces, ends, notes = [], [], []
     for method in reversed(METHODS):
-        label, colour, dash = SHOWN[method]
+        label, (colour, dash) = TEXTS(f"methods.{method}"), SHOWN[method]
         x, y = _errors(spec.inv_freq(spec.target).tobytes(), method, quick)
         hover = f"{label} %{{y:.2~e}}<extra></extra>"
         width = 3 if colour == theme.CURRENT else 2
@@ -68,13 +66,13 @@ def errors(spec: RopeSpec, *, quick: bool = False) -> go.Figure:
     return theme.figure(
         traces,
         x={
-            "title": "position (tokens, log)",
+            "title": TEXTS("errors.position_axis"),
             "type": "log",
             "range": theme.log_range(1, FARTHEST),
             **theme.length_ticks(1, FARTHEST),
         },
         y={
-            "title": "largest error of cos or sin (log)",
+            "title": TEXTS("errors.axis"),
             "type": "log",
             "range": span,
             "tickvals": ticks,
@@ -110,7 +108,7 @@ def speeds(report: MeasurementReport) -> go.Figure:
             "showarrow": False,
         }
         empty = theme.figure([], x={"range": [0, 1]}, y={"range": [0, 1]}, notes=[nothing])
-        empty.table = lambda: dict.fromkeys(SPEEDS, ())
+        empty.table = lambda: dict.fromkeys(SPEEDS.values(), ())
         return empty
     ways = sorted((way for way in report.ran if way is not copy), key=lambda way: way["bytes_per_second"])
     ways.append(copy)
@@ -120,20 +118,20 @@ def speeds(report: MeasurementReport) -> go.Figure:
     colours = [theme.CURRENT if name.startswith(OURS) else theme.FURTHER[1] for name in names[:-1]] + [theme.PLAIN]
     hover = [_hover(way, rate, top) for way, rate, top in zip(ways, median, best, strict=True)]
     bar = {"type": "bar", "orientation": "h", "y": names, "hoverinfo": "text", "hovertext": hover}
-    bars = bar | {"x": median, "name": "median (GB/s)", "marker": {"color": colours}, "width": 0.34}
+    bars = bar | {"x": median, "name": SPEEDS["median"], "marker": {"color": colours}, "width": 0.34}
     marks = {
         "type": "scatter",
         "mode": "markers",
         "x": best,
         "y": names,
-        "name": "best round (GB/s)",
+        "name": SPEEDS["best"],
         "marker": {"symbol": "line-ns", "size": 13, "line": {"width": 2, "color": colours}},
         "hoverinfo": "skip",
     }
     fig = theme.figure(
         [bars, marks],
         x={
-            "title": "bytes moved per second (GB/s); tick: best round",
+            "title": TEXTS("speeds.axis"),
             "range": [0, 1.08 * float(best.max())],
             "showspikes": False,
         },
@@ -144,7 +142,7 @@ def speeds(report: MeasurementReport) -> go.Figure:
         hovermode="closest",
         margin={"l": 20, "r": 20, "t": 12, "b": 48},
     )
-    fig.table = lambda: dict(zip(SPEEDS, (names, median, best), strict=True))
+    fig.table = lambda: dict(zip(SPEEDS.values(), (names, median, best), strict=True))
     return fig
 
 
@@ -165,7 +163,7 @@ def ways_table(report: MeasurementReport) -> dict[str, list[Any]]:
                 way["note"],
             )
         )
-    return _columns(WAYS, rows)
+    return _columns(tuple(WAYS.values()), rows)
 
 
 def agreement_table(report: MeasurementReport) -> dict[str, list[Any]]:
@@ -174,7 +172,7 @@ def agreement_table(report: MeasurementReport) -> dict[str, list[Any]]:
         (PAIRING_NAMES[row["pairing"]], row["dtype"], row["backend"], row["difference"], row["half_step"])
         for row in report.agreement
     ]
-    return _columns(AGREEMENT, rows)
+    return _columns(tuple(AGREEMENT.values()), rows)
 
 
 def slowed(ways: Sequence[dict[str, Any]], *, by: float = 1.5) -> bool:
@@ -204,17 +202,18 @@ def _exact(raw: bytes, quick: bool) -> tuple[FloatArray, NDArray[np.int64], tupl
 
 
 def _hover(way: dict[str, Any], rate: float, best: float) -> str:
-    error = f"<br>error {format_number(way['error'])}" if way["error"] is not None else ""
-    times = f"median {format_number(1e3 * way['median_s'])} ms, best {format_number(1e3 * way['best_s'])} ms"
-    return f"{way['name']}<br>{format_number(rate)} GB/s, best {format_number(best)}<br>{times}{error}"
+    values = {"name": way["name"], "rate": rate, "best": best, "error": way["error"]}
+    times = {"median_ms": 1e3 * way["median_s"], "best_ms": 1e3 * way["best_s"]}
+    return TEXTS("speeds.hover" if way["error"] is None else "speeds.error_hover", **values, **times)
 
 
 def _label(row: int, way: dict[str, Any], colour: str) -> dict[str, Any]:
     if way["name"] == "copy":
-        text = f"copy of the same bytes: {format_number(way['bytes_per_second'] / 1e9)} GB/s"
+        text = TEXTS("speeds.copy", rate=way["bytes_per_second"] / 1e9)
     else:
-        error = "" if way["error"] is None else f", error {_short(way['error'])}"
-        text = f"{way['name']}: {way['fraction_of_copy']:.0%} of copy{error}"
+        values = {"name": way["name"], "share": way["fraction_of_copy"]}
+        error = {} if way["error"] is None else {"error": _short(way["error"])}
+        text = TEXTS("speeds.error_label" if error else "speeds.label", **values, **error)
     return _above(0, row, text, colour, 7)
 
 

@@ -8,6 +8,7 @@ from rope_viz.kernels.measurement_process import MeasurementReport
 from rope_viz.pages.kernels import card_figures, figures
 from rope_viz.pages.kernels.figures import TEXTS
 from rope_viz.texts import Sentence, join
+from rope_viz.texts.texts import join_clauses, join_items
 
 
 def describe_errors(spec: RopeSpec, *, quick: bool = False) -> Sentence:
@@ -52,7 +53,7 @@ def describe_speed(report: MeasurementReport) -> Sentence:
 def describe_workload(report: MeasurementReport) -> Sentence:
     """Describe the measured workload and the machine."""
     load, machine = report.workload, report.machine
-    pairing = figures.PAIRING_NAMES[load["pairing"]].lower()
+    pairing = TEXTS(f"pairing_words.{load['pairing']}")
     shape = {name: load[name] for name in ("dtype", "tokens", "heads", "head_dim")}
     workload = TEXTS("speeds.workload", pairing=pairing, torch=machine["torch"], **shape)
     if machine["gpu"]:
@@ -69,19 +70,20 @@ def describe_card(card: CardMeasurement) -> Sentence:
     shape = {"batch": case.q[0], "tokens": case.q[1], "q_heads": heads[0], "k_heads": heads[1], "head_dim": case.q[3]}
     return join(
         TEXTS("cards.rate", of_copy=ours.share_of_copy, device=card.device, dtype=case.dtype, **shape),
-        TEXTS("cards.table"),
+        TEXTS("cards.table") if card_figures.has_waited(card) else "",
         TEXTS("cards.versions", commit=card.commit, torch=card.torch, triton=card.triton, rounds=card.rounds),
     )
 
 
 def list_missing(card: CardMeasurement) -> Sentence:
     """List what was not measured."""
-    return TEXTS("cards.missing", missing="; ".join(card.not_measured))
+    phrases = TEXTS.group("cards.not_measured")
+    return TEXTS("cards.missing", missing=join_clauses([phrases.get(name, name) for name in card.not_measured]))
 
 
 def list_left_out(report: MeasurementReport) -> Sentence:
     """List the ways that did not run, with reasons; empty if all ran."""
-    reasons = ", ".join(f"{name} ({why})" for name, why in report.left_out.items())
+    reasons = join_items([TEXTS("speeds.reason", name=name, why=why) for name, why in report.left_out.items()])
     return TEXTS("speeds.left_out", reasons=reasons) if reasons else Sentence()
 
 

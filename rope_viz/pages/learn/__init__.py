@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from rope_viz.embedding.spec import Knob
 from rope_viz.figures import hands
 from rope_viz.pages.learn import figures, scenes
+from rope_viz.pages.learn.figures import TEXTS
 from rope_viz.picture.choices import Number
 from rope_viz.picture.outputs import Clocks, Figure
 from rope_viz.picture.page import Page
@@ -30,8 +31,8 @@ class Story(Clocks):
         return scenes.numbers(self.message)
 
 
-SCENE = Number(key="learn.scene", knob=Knob("Scene", 1, figures.SCENES, "", integer=True), usual=1)
-M = Number(key="learn.m", knob=Knob("Position m", 0, 20, "How often the pair is turned.", integer=True), usual=6)
+SCENE = Number(key="learn.scene", knob=Knob(TEXTS("choices.scene"), 1, figures.SCENES, "", integer=True), usual=1)
+M = Number(key="learn.m", knob=Knob(TEXTS("choices.m"), 0, 20, TEXTS("choices.m_help"), integer=True), usual=6)
 PAGE = Page("learn", (SCENE, M), sees=lambda request: None, door="learn")
 
 OLD_KEY, OLD_STEPS = "learn.step", (1, 2, 4, 3, 3, 5, 5, 5, 6, 7, 7, 7)

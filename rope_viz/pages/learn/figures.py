@@ -22,7 +22,7 @@ from rope_viz.figures.hands import FEW, nearest_pair
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.studies import attention
 from rope_viz.studies.real_model import load_next_words, read_measurements
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, cache_by_language
 
 TEXTS = Texts("learn")
 SCENES = 8
@@ -87,7 +87,7 @@ def read_citation() -> str:
     return f"{found['name']} ({found['date-released'][:4]}). {found['title']} (version {found['version']})."
 
 
-@functools.cache
+@cache_by_language()
 def scene_numbers(number: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the numbers of a scene's picture, and the values that its texts name."""
     built = (_repeated, _one_hand, _two_hands, _four_clocks, _head, _beyond, _repairs, _proof)
@@ -116,7 +116,7 @@ def _texts(number: int, values: Mapping[str, Any]) -> dict[str, Any]:
         **{key: text(key) for key in ("title", "short", "lead", "question", "why", "task", "note")},
         "answers": [text(f"answer{each}") for each in (1, 2, 3)],
         "right": RIGHT[number - 1],
-        "see": TEXTS.group(f"{start}.see"),
+        "see": dict(TEXTS.group(f"{start}.see")),
         "picture": picture | {"source": text("picture.source")},
         "maths": format_math(text("maths.text")),
         "link": {"path": LINKS[number - 1], "label": label} if label else None,
@@ -200,7 +200,7 @@ def _beyond() -> tuple[dict[str, Any], dict[str, Any]]:
     }
     unfinished = int(np.count_nonzero(spec.context * rates < spectrum.TAU))
     values = {"name": catalog()[SMOL].name, "trained": f"{spec.context:,}", "unfinished": unfinished}
-    values |= {key: measured[key] for key in ("source", "text", "weights", "factor")}
+    values |= {key: measured[key] for key in ("source", "texts", "tokens", "factor")}
     return numbers, values | {"novel": "Northanger Abbey"}
 
 

@@ -13,10 +13,12 @@ from rope_viz.figures import hands, theme, wavelengths
 from rope_viz.figures.hands import fold_angle
 from rope_viz.models.catalog import catalog
 from rope_viz.pages.learn import figures
+from rope_viz.pages.learn.figures import TEXTS
 from rope_viz.studies.real_model import read_measurements
 
 HEIGHT = 430
-LONG = "position (tokens)"
+Curves: TypeAlias = Mapping[str, tuple[Any, str, str]]
+"""{name: (values, colour, dash)}."""
 Drawn: TypeAlias = tuple[go.Figure, str]
 """A figure and its title."""
 
@@ -40,8 +42,8 @@ def one_hand(m: int) -> Drawn:
     quiet: dict[str, Any] = {"hoverinfo": "skip", "meta": {"csv": False}}
     traces = [
         theme.line(0.25 * np.cos(turn), 0.25 * np.sin(turn), "mθ", theme.RULE, width=1.5, **quiet),
-        theme.line([0.0, 1.0], [0.0, 0.0], "at position 0", theme.PLAIN, dash="dot"),
-        theme.line([0.0, x], [0.0, y], f"at position {m:,}", theme.QUERY, width=3.5, mode="lines+markers"),
+        theme.line([0.0, 1.0], [0.0, 0.0], TEXTS("static.start"), theme.PLAIN, dash="dot"),
+        theme.line([0.0, x], [0.0, y], TEXTS("static.at", position=m), theme.QUERY, width=3.5, mode="lines+markers"),
     ]
     place: dict[str, Any] = {"showarrow": False, "font": {"size": 15, "color": theme.QUERY}}
     # The label is inside the circle, because a phone has no room outside.
@@ -50,19 +52,18 @@ def one_hand(m: int) -> Drawn:
     axis = {"range": [-1.45, 1.45], "dtick": 1, "zeroline": True, "zerolinecolor": theme.GRID, "showspikes": False}
     fig = theme.figure(
         traces,
-        x=axis | {"title": "first number of the pair"},
-        y=axis | {"title": "second number", "scaleanchor": "x"},
+        x=axis | {"title": TEXTS("static.first_axis")},
+        y=axis | {"title": TEXTS("static.second_axis"), "scaleanchor": "x"},
         height=HEIGHT,
         notes=[place | {"x": x, "y": y, "text": label, "yshift": 6 if y >= 0 else -6}],
         hovermode="closest",
     )
     fig.table = lambda: {"position": [0, m], "first number": [1.0, x], "second number": [0.0, y]}
-    return fig, f"Pair {numbers['pair']} of {numbers['model']} rotated by {m} positions: {label}"
+    values = {"pair": numbers["pair"], "model": numbers["model"], "positions": m, "angle": label}
+    return fig, TEXTS("static.rotated", **values)
 
 
-def _chart(
-    curves: Mapping[str, tuple[Any, str, str]], x: Any, x_axis: dict[str, Any], y_axis: dict[str, Any], **more: Any
-) -> go.Figure:
+def _chart(curves: Curves, x: Any, x_axis: dict[str, Any], y_axis: dict[str, Any], **more: Any) -> go.Figure:
     """Draw curves {name: (values, colour, dash)} over x, named at their right ends."""
     traces = [theme.line(x, values, name, colour, dash=dash) for name, (values, colour, dash) in curves.items()]
     ends = [(float(x[-1]), float(values[-1]), name, colour) for name, (values, colour, _) in curves.items()]
@@ -76,14 +77,14 @@ def _chart(
 def _repeated() -> Drawn:
     numbers, _ = figures.scene_numbers(1)
     words, row = numbers["words"], len(numbers["words"]) - 1
-    curves = {
-        "without position": (np.array(numbers["none"][row]), theme.PLAIN, "dash"),
-        "with RoPE": (np.array(numbers["rope"][row]), theme.CURRENT, "solid"),
+    curves: Curves = {
+        TEXTS("static.without"): (np.array(numbers["none"][row]), theme.PLAIN, "dash"),
+        TEXTS("static.with"): (np.array(numbers["rope"][row]), theme.CURRENT, "solid"),
     }
     x = np.arange(len(words))
-    axis = {"title": "word", "tickvals": x.tolist(), "ticktext": list(words)}
-    fig = _chart(curves, x, axis, {"title": "score q·k/√d", "range": [-2.5, 2.5]})
-    return fig, f"Scores of “{words[row]}” with each word: without position both “{numbers['repeated']}” score the same"
+    axis = {"title": TEXTS("static.word"), "tickvals": x.tolist(), "ticktext": list(words)}
+    fig = _chart(curves, x, axis, {"title": TEXTS("static.score"), "range": [-2.5, 2.5]})
+    return fig, TEXTS("static.repeated", word=words[row], repeated=numbers["repeated"])
 
 
 def _two_hands() -> Drawn:
@@ -95,69 +96,78 @@ def _four_clocks() -> Drawn:
     numbers, _ = figures.scene_numbers(4)
     apart = np.arange(numbers["last"] + 1)
     colours = (theme.PLAIN, *theme.FURTHER[:2], theme.CURRENT)
-    curves = {
-        f"pair {pair}": (np.array([fold_angle(math.degrees(rate) * at) for at in apart]), colour, dash)
+    curves: Curves = {
+        theme.TEXTS("rules.pair", pair=pair): (
+            np.array([fold_angle(math.degrees(rate) * at) for at in apart]),
+            colour,
+            dash,
+        )
         for pair, rate, colour, dash in zip(numbers["pairs"], numbers["rates"], colours, theme.DASHES, strict=True)
     }
     fig = _chart(
-        curves, apart, {"title": "distance (tokens)"}, {"title": "angle between the hands (degrees)", "range": [0, 190]}
+        curves,
+        apart,
+        {"title": theme.TEXTS("axes.distance_tokens")},
+        {"title": TEXTS("static.angle"), "range": [0, 190]},
     )
-    return fig, "Angle between the hands of two tokens on four pairs: each pair alone repeats itself"
+    return fig, TEXTS("static.four_clocks")
 
 
 def _head() -> Drawn:
     name = catalog()[figures.LLAMA].name
-    return wavelengths.wavelengths(figures.plain_spec(figures.LLAMA)), f"Tokens per turn of the pairs of {name}"
+    return wavelengths.wavelengths(figures.plain_spec(figures.LLAMA)), TEXTS("static.head", model=name)
 
 
 def _beyond() -> Drawn:
     loss = read_measurements()["loss"]
     x = loss["bin"] * (np.arange(len(loss["methods"]["none"])) + 0.5)
-    curves = {
-        "no scaling": (np.array(loss["methods"]["none"]), theme.PLAIN, "solid"),
-        "YaRN, factor 2": (np.array(loss["methods"]["yarn"]), theme.CURRENT, "dash"),
+    curves: Curves = {
+        TEXTS("static.none"): (np.array(loss["methods"]["none"]), theme.PLAIN, "solid"),
+        TEXTS("static.yarn", factor=2): (np.array(loss["methods"]["yarn"]), theme.CURRENT, "dash"),
     }
     trained = read_measurements()["trained"]
-    axis = {"title": LONG, "range": [0, 2 * trained]} | theme.length_ticks(0, 2 * trained, log=False)
-    shapes = [theme.rule(trained, "trained length", axis="x")]
-    fig = _chart(curves, x, axis, {"title": "loss (nats per token)", "range": [2.8, 6.8]}, shapes=shapes)
-    return fig, "Loss of SmolLM2 135M by position, without scaling and with YaRN"
+    axis = {"title": TEXTS("static.position"), "range": [0, 2 * trained]} | theme.length_ticks(
+        0, 2 * trained, log=False
+    )
+    shapes = [theme.rule(trained, TEXTS("static.trained"), axis="x")]
+    fig = _chart(curves, x, axis, {"title": TEXTS("static.loss"), "range": [2.8, 6.8]}, shapes=shapes)
+    return fig, TEXTS("static.beyond")
 
 
 def _repairs() -> Drawn:
     numbers, _ = figures.scene_numbers(7)
     found = numbers["curves"]["2"]
     looks = {
-        "linear": ("linear", theme.FURTHER[0]),
-        "ntk": ("NTK-aware", theme.FURTHER[1]),
+        "linear": (TEXTS("static.linear"), theme.FURTHER[0]),
+        "ntk": (TEXTS("static.ntk"), theme.FURTHER[1]),
         "yarn": ("YaRN", theme.CURRENT),
     }
-    curves = {
+    curves: Curves = {
         label: (np.array(found[name]["ratio"]), colour, dash)
         for (name, (label, colour)), dash in zip(looks.items(), ("dot", "dash", "solid"), strict=True)
     }
     pairs = np.arange(len(numbers["turns"]))
     axis = theme.pair_axis(len(pairs))
-    fig = _chart(curves, pairs, axis, {"title": "share of the frequency", "range": [0.4, 1.05]})
-    return fig, "Three repairs of SmolLM2 135M for twice its trained length"
+    fig = _chart(curves, pairs, axis, {"title": TEXTS("static.share"), "range": [0.4, 1.05]})
+    return fig, TEXTS("static.repairs")
 
 
 def _proof() -> Drawn:
     found = read_measurements()["passkey"]
     looks = {
-        "none": ("no scaling", theme.PLAIN, "solid"),
-        "linear": ("linear", theme.FURTHER[0], "dot"),
-        "ntk": ("NTK-aware", theme.FURTHER[1], "dash"),
+        "none": (TEXTS("static.none"), theme.PLAIN, "solid"),
+        "linear": (TEXTS("static.linear"), theme.FURTHER[0], "dot"),
+        "ntk": (TEXTS("static.ntk"), theme.FURTHER[1], "dash"),
         "yarn": ("YaRN", theme.CURRENT, "solid"),
     }
-    curves = {
+    curves: Curves = {
         label: (np.array(found["methods"][name]) / np.array(found["questions"]), colour, dash)
         for name, (label, colour, dash) in looks.items()
     }
     x = np.arange(len(found["lengths"]))
-    axis = {"title": "length of the text (tokens)", "tickvals": x.tolist(), "ticktext": found["lengths"]}
-    fig = _chart(curves, x, axis, {"title": "share of keys found", "range": [-0.03, 1.05]})
-    return fig, "Keys that SmolLM2 135M finds in a novel, by length and method"
+    axis = {"title": TEXTS("static.length"), "tickvals": x.tolist(), "ticktext": found["lengths"]}
+    fig = _chart(curves, x, axis, {"title": TEXTS("static.found"), "range": [-0.03, 1.05]})
+    return fig, TEXTS("static.proof")
 
 
 STATIC: dict[int, Callable[[], Drawn]] = {

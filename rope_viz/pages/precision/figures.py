@@ -15,12 +15,12 @@ from rope_viz.figures.line_styles import length_rules, pin_rule
 from rope_viz.studies import precision
 from rope_viz.studies.precision import ROUNDINGS
 from rope_viz.studies.scores import scale_samples
-from rope_viz.texts import Texts
-from rope_viz.texts.numbers import format_exponent, format_tokens
+from rope_viz.texts import Texts, cache_by_language
+from rope_viz.texts.numbers import format_exponent
 
 TEXTS = Texts("precision")
 FIRST = "bf16-inv-freq"
-PLACES = {name: TEXTS.group("roundings")[name] for name in (FIRST, *ROUNDINGS)}
+PLACES = TEXTS.group("roundings", only=tuple(dict.fromkeys((FIRST, *ROUNDINGS))))
 SHORT = TEXTS.group("short")
 OTHERS = ("bf16-positions", "float32-angles", "bf16-table", "phase64")
 VIEWS = TEXTS.group("views")
@@ -70,15 +70,15 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
             "len": 1.0,
             "x": 1.01,
             "xpad": 4,
-            "title": {"text": "rad, log", "side": "top"},
+            "title": {"text": TEXTS("map.bar"), "side": "top"},
             "tickvals": [*powers[::2], math.log10(2 * math.pi)],
-            "ticktext": [*(_power(e) for e in powers[::2]), "1 turn"],
+            "ticktext": [*(_power(e) for e in powers[::2]), TEXTS("map.turn")],
         },
-        "hovertemplate": "near position %{x:,.0f}<br>pair %{y}<br>off by 10^%{z:.2f} rad<extra></extra>",
+        "hovertemplate": TEXTS("map.quick_hover"),
     }
     if not live:
         trace["customdata"] = errors.T.astype(np.float32)
-        trace["hovertemplate"] = "near position %{x:,.0f}<br>pair %{y}<br>off by %{customdata:.2g} rad<extra></extra>"
+        trace["hovertemplate"] = TEXTS("map.hover")
     first = np.full(spec.pairs, np.nan) if live and where not in EXACT else passes(spec, where)
     if where not in EXACT:
         # Both are sampled: take the first position found by either.
@@ -87,9 +87,9 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
     line = theme.line(
         theme.finite(first),
         np.arange(spec.pairs),
-        "passes 0.1 turn",
+        TEXTS("map.passes"),
         theme.TEXT,
-        hovertemplate="pair %{y} passes 0.1 turn at %{x:,.0f}<extra></extra>",
+        hovertemplate=TEXTS("map.passes_hover"),
         meta={"csv": False},
         mode="lines+markers",
         marker={"size": 4, "color": theme.TEXT},
@@ -99,12 +99,12 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
     seam |= {"hovertemplate": None, "name": "seam"}
     low, high = 1.0, float(precision.MAX_POSITION)
     rules = [each for each in length_rules(spec, axis="x", stop=high) if abs(math.log(each["x0"] / position)) > 0.4]
-    position_rule = theme.rule(position, f"position {format_tokens(position)}", axis="x", dash="dot")
+    position_rule = theme.rule(position, TEXTS("map.position", position=position), axis="x", dash="dot")
     position_rule["label"] |= {"textposition": "start", "yanchor": "bottom"}
     fig = theme.figure(
         [trace, seam, line],
         x={
-            "title": "position (tokens, log)",
+            "title": TEXTS("map.axis"),
             "type": "log",
             "range": theme.log_range(low, high),
             "showspikes": False,
@@ -112,7 +112,7 @@ def heatmap(spec: RopeSpec, where: str, *, position: int, live: bool = False, pi
             **theme.length_ticks(low, high),
         },
         y={
-            "title": "pair i",
+            "title": theme.TEXTS("axes.pair"),
             "range": [spec.pairs - 0.5, -0.5],
             "tickvals": theme.thin_ticks(spec.pairs),
             "showgrid": False,
@@ -169,11 +169,11 @@ def scores(spec: RopeSpec, where: str, *, shown: str, names: list[str], live: bo
         ends.append((math.log10(x[-1]), float(y[-1]), label, colour))
     low, high = 16.0, float(precision.MAX_POSITION)
     span = [-16.5, 1.5]
-    title = "score error (log)" if shown == "error" else "change of the score since the start (log)"
+    title = TEXTS(f"score_axes.{shown}")
     return theme.figure(
         traces,
         x={
-            "title": "position of the key, the query 10 after it (tokens, log)",
+            "title": TEXTS("score_axes.position", distance=DISTANCE),
             "type": "log",
             "range": theme.log_range(low, high),
             **theme.length_ticks(low, high),
@@ -192,30 +192,30 @@ def scores(spec: RopeSpec, where: str, *, shown: str, names: list[str], live: bo
     )
 
 
-@functools.lru_cache(maxsize=8)
+@cache_by_language(8)
 def summary(spec: RopeSpec) -> tuple[dict[str, Any], ...]:
     """Return a row per rounding, up to the target length: worst angle, pairs past 0.1 turn, vector length and score."""
     end = min(spec.target, precision.MAX_POSITION)
     starts = np.unique(np.geomspace(1, end, scale_samples(60, spec.pairs, least=20, usual=256)).astype(np.int64))
     near = np.arange(scale_samples(8, spec.pairs, least=2, usual=256))
     places = np.unique(np.append(np.maximum(starts[:, None] - near, 0), end))
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, label in PLACES.items():
         first = passes(spec, name)
         beyond = first[first <= end]
         test = precision.shift_test(spec, places, name, distance=DISTANCE, length=spec.target)
         rows.append(
             {
-                "rounded": label,
-                "angle off by (rad)": float(
+                TEXTS("columns.rounded"): label,
+                TEXTS("columns.angle"): float(
                     np.abs(precision.angle_error(spec, places, name, length=spec.target)).max()
                 ),
-                "length off by (%)": 100.0
+                TEXTS("columns.length"): 100.0
                 * float(np.abs(precision.norm_error(spec, places, name, length=spec.target)).max()),
-                "pairs past 0.1 turn": int(beyond.size),
-                "first past it at": float(beyond.min()) if beyond.size else math.nan,
-                "score error": float(np.abs(test.scores - test.exact).max()),
-                "score drift": test.drift,
+                TEXTS("columns.past"): int(beyond.size),
+                TEXTS("columns.first"): float(beyond.min()) if beyond.size else math.nan,
+                TEXTS("columns.error"): float(np.abs(test.scores - test.exact).max()),
+                TEXTS("columns.drift"): test.drift,
             }
         )
     return tuple(rows)
@@ -227,7 +227,7 @@ def _line_label(first: FloatArray) -> list[dict[str, Any]]:
     pair = int(np.nanargmin(first))
     where = {"x": math.log10(first[pair]), "y": pair, "xanchor": "right", "xshift": -5, "showarrow": False}
     look = {"font": {"size": 12, "color": theme.TEXT}, "bgcolor": theme.tint(theme.BACKGROUND, 0.75), "borderpad": 1}
-    return [where | look | {"text": "0.1 turn", "yanchor": "top" if pair < 2 else "middle"}]
+    return [where | look | {"text": TEXTS("map.tenth"), "yanchor": "top" if pair < 2 else "middle"}]
 
 
 def _power(exponent: int) -> str:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
 
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.pages.precision.figures import DISTANCE, TEXTS, score_curve
 from rope_viz.studies.precision import MAX_POSITION, PRACTICES, ROUNDINGS, Practice, find_largest_error, find_practices
-from rope_viz.texts import Sentence, join
+from rope_viz.texts import Sentence, cache_by_language, join
 
 
-@functools.lru_cache(maxsize=64)
+@cache_by_language(64)
 def describe_errors(spec: RopeSpec, where: str, position: int, *, live: bool = False) -> Sentence:
     """Describe the rounding for this model: up to `position` if the error of the angle grows with it."""
     if ROUNDINGS[where].stage == "angle":

@@ -295,7 +295,7 @@ def finder(request: PictureRequest) -> Figure:
     for (name, spec, turned), colour in zip(list_states(request), (theme.PLAIN, theme.CURRENT), strict=True):
         tokens = TRAINED.context if name == "trained" else int(request[AT])
         works.append((TEXTS(f"lines.{name}"), colour, attention_diagnosis.finder(model, spec, tokens, switch=turned)))
-    fig = figures.attention_on_target(works, title="attention on the correct token")
+    fig = figures.attention_on_target(works, title=TEXTS("axes.target"))
     hits = (work.hit for _, _, work in works)
     return Figure(fig, TEXTS("finder_title"), words.describe_attention("finder", *hits))
 

@@ -23,7 +23,6 @@ from rope_viz.texts import Sentence, Texts
 from rope_viz.texts.numbers import format_tokens
 
 TEXTS = Texts("recall")
-SHARE = {"title": "recall (share of facts found)", "range": [-0.03, 1.05], "tickvals": [0, 0.25, 0.5, 0.75, 1]}
 GAP = 0.06
 
 
@@ -40,24 +39,29 @@ class RecallCurve:
     high: FloatArray
 
 
+def share_axis() -> dict[str, Any]:
+    """Return the y axis of recall."""
+    return {"title": TEXTS("axes.share"), "range": [-0.03, 1.05], "tickvals": [0, 0.25, 0.5, 0.75, 1]}
+
+
 def over_lengths(
     lines: Sequence[RecallCurve], *, ends: tuple[int, int], trained: int | None = None, target: int = 0
 ) -> go.Figure:
     """Draw recall by length, a line with its 95 % band per method, with the trained and the target length if known."""
-    shapes = [] if trained is None else [theme.rule(trained, f"trained {format_tokens(trained)}", axis="x")]
+    shapes = [] if trained is None else [theme.rule(trained, theme.TEXTS("rules.trained", length=trained), axis="x")]
     if trained is not None and trained < target <= ends[1]:
-        shapes.append(theme.rule(target, f"target {format_tokens(target)}", axis="x", dash="dash"))
+        shapes.append(theme.rule(target, theme.TEXTS("rules.target", length=target), axis="x", dash="dash"))
     low, high = ends[0] / 1.15, ends[1] * 1.15
     return theme.figure(
         [trace for line in lines for trace in with_band(line)],
         x={
-            "title": "length (tokens, log)",
+            "title": TEXTS("axes.length"),
             "type": "log",
             "range": theme.log_range(low, high),
-            "unifiedhovertitle": {"text": "%{x:,} tokens"},
+            "unifiedhovertitle": {"text": TEXTS("hovers.tokens")},
             **theme.length_ticks(low, high, most=10),
         },
-        y=SHARE,
+        y=share_axis(),
         shapes=[*shapes, half()],
         notes=labels(lines, log_x=True),
         margin={"l": 68, "r": 112, "t": 26, "b": 48},
@@ -70,7 +74,7 @@ def recover(lines: Sequence[tuple[RecallCurve, RecallCurve]], *, target: int, tr
     traces = []
     for at_target, at_trained in lines:
         traces += with_band(at_target)
-        name = f"{at_trained.label}, at {format_tokens(trained)}"
+        name = TEXTS("lines.at_length", name=at_trained.label, length=trained)
         traces.append(
             theme.line(
                 at_trained.x,
@@ -86,13 +90,13 @@ def recover(lines: Sequence[tuple[RecallCurve, RecallCurve]], *, target: int, tr
     return theme.figure(
         traces,
         x={
-            "title": f"steps of fine-tuning at {format_tokens(target)} tokens",
+            "title": TEXTS("axes.steps", length=target),
             "range": [-0.02 * steps[-1], 1.02 * steps[-1]],
             "tickvals": shown,
             "ticktext": [f"{step:,.0f}" for step in shown],
-            "unifiedhovertitle": {"text": "%{x:,} steps"},
+            "unifiedhovertitle": {"text": TEXTS("hovers.steps")},
         },
-        y=SHARE,
+        y=share_axis(),
         shapes=[half()],
         notes=labels([line for line, _ in lines], log_x=False),
         margin={"l": 68, "r": 112, "t": 26, "b": 48},
@@ -129,7 +133,7 @@ def needle_maps(maps: Sequence[tuple[str, FloatArray]], lengths: Sequence[int]) 
                 "hoverongaps": False,
                 "xgap": 1,
                 "ygap": 1,
-                "hovertemplate": title + "<br>%{customdata} tokens, depth %{y:.0%}<br>%{z:.0%} found<extra></extra>",
+                "hovertemplate": TEXTS("hovers.map", title=title),
                 **at,
             }
         )
@@ -143,14 +147,22 @@ def needle_maps(maps: Sequence[tuple[str, FloatArray]], lengths: Sequence[int]) 
         axes[f"xaxis{mark}"] = theme.merge_dicts(
             theme.AXIS,
             ticks,
-            {"domain": [start, start + width], "anchor": f"y{mark}", "title": "length (tokens)", "showgrid": False},
+            {
+                "domain": [start, start + width],
+                "anchor": f"y{mark}",
+                "title": TEXTS("axes.map_length"),
+                "showgrid": False,
+            },
             {"range": [-0.5, len(lengths) - 0.5], "showspikes": False},
             {"matches": "x"} if index else {},
         )
         axes[f"yaxis{mark}"] = theme.merge_dicts(
             theme.AXIS,
             {"anchor": f"x{mark}", "range": [1.0, 0.0], "showgrid": False, "showticklabels": index == 0},
-            {"tickvals": [0, 0.25, 0.5, 0.75, 1], "ticktext": ["start", "25 %", "50 %", "75 %", "end"]},
+            {
+                "tickvals": [0, 0.25, 0.5, 0.75, 1],
+                "ticktext": [TEXTS("maps.start"), "25 %", "50 %", "75 %", TEXTS("maps.end")],
+            },
             {"matches": "y"} if index else {},
         )
         if count > 1:
@@ -159,7 +171,7 @@ def needle_maps(maps: Sequence[tuple[str, FloatArray]], lengths: Sequence[int]) 
             last = index == count - 1
             narrow[f"xaxis{mark}"] = {"domain": [0, 1], **({} if last else {"title": {"text": ""}})}
             narrow[f"yaxis{mark}"] = {"domain": [bottom, bottom + tall], "showticklabels": True}
-    axes["yaxis"]["title"] = {"text": "depth of the fact in the text", "standoff": 6, "font": {"size": 13}}
+    axes["yaxis"]["title"] = {"text": TEXTS("axes.depth"), "standoff": 6, "font": {"size": 13}}
     bar = {"thickness": 12, "outlinewidth": 0, "x": 1.01, "xpad": 4, "tickvals": [0, 0.5, 1], "tickformat": ".0%"}
     below = {"orientation": "h", "thickness": 10, "x": 0.5, "xanchor": "center", "len": 0.8, "yref": "container"}
     narrow["coloraxis"] = {"colorbar": bar | below | {"y": 0.0, "yanchor": "bottom"}}
@@ -192,13 +204,13 @@ def attention_on_target(works: Sequence[tuple[str, str, Any]], *, title: str) ->
                 "x": work.distance,
                 "y": work.hits.astype(np.float32),
                 "marker": {"color": colour, "size": 9, "symbol": ("circle", "diamond-open")[index % 2]},
-                "hovertemplate": label + ": %{y:.0%} at distance %{x:,}<extra></extra>",
+                "hovertemplate": TEXTS("hovers.target", name=label),
             }
         )
     return theme.figure(
         traces,
         x={
-            "title": "distance of the correct token (tokens)",
+            "title": TEXTS("axes.target_distance"),
             "range": [0, longest],
             **theme.length_ticks(0, longest, log=False),
         },
@@ -217,16 +229,16 @@ def carried(values: FloatArray, before: float, bands: Bands) -> go.Figure:
         "type": "bar",
         "x": pairs,
         "y": values.astype(np.float32),
-        "name": "with this pair switched",
+        "name": TEXTS("lines.one_switched"),
         "marker": {"color": [theme.BAND_COLOURS[min(kind, 2)] for kind in bands.kind]},
-        "hovertemplate": "with this pair switched %{y:.2f}<extra></extra>",
+        "hovertemplate": TEXTS("hovers.one_switched"),
     }
     level = {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": before, "y1": before}
     level |= {"line": {"color": theme.TEXT, "width": 1.5, "dash": "dash"}}
     return theme.figure(
         [bar],
         x=theme.pair_axis(len(values)),
-        y=SHARE | {"range": [-0.03, 1.22]},
+        y=share_axis() | {"range": [-0.03, 1.22]},
         height=theme.SIDE_HEIGHT,
         bars=[theme.BandBar(bands)],
         shapes=[level],
@@ -242,28 +254,29 @@ def losses(
     `best` is (2, n): position and the Bayes-optimal loss.
     """
     traces = [
-        theme.line(x, y, label, colour, dash=dash, hovertemplate=f"{label}: %{{y:.3f}} nats<extra></extra>")
+        theme.line(x, y, label, colour, dash=dash, hovertemplate=TEXTS("hovers.loss", name=label))
         for label, colour, dash, x, y in lines
     ]
-    floor = theme.line(best[0], best[1], "best possible", theme.TEXT, dash="dash", width=1.5)
-    floor["hovertemplate"] = "best possible: %{y:.3f} nats<extra></extra>"
+    least = TEXTS("lines.best")
+    floor = theme.line(best[0], best[1], least, theme.TEXT, dash="dash", width=1.5)
+    floor["hovertemplate"] = TEXTS("hovers.loss", name=least)
     last = float(best[0][-1])
     low = float(best[1].min())
     high = min(max(float(np.nanmax(y)) for *_, y in lines), math.log(8) * 1.6)
     ends = [(last, min(float(y[-1]), high), label, colour) for label, colour, _, _, y in lines]
-    ends.append((last, float(best[1][-1]), "best possible", theme.TEXT))
+    ends.append((last, float(best[1][-1]), least, theme.TEXT))
     span = (low - 0.06, max(high, math.log(8)) + 0.1)
     return theme.figure(
         [*traces, floor],
         x={
-            "title": "position (tokens, log)",
+            "title": TEXTS("axes.position"),
             "type": "log",
             "range": theme.log_range(1, last * 1.1),
-            "unifiedhovertitle": {"text": "position %{x:,.0f}"},
+            "unifiedhovertitle": {"text": TEXTS("hovers.position")},
             **theme.length_ticks(1, last * 1.1),
         },
-        y={"title": "loss (nats per token)", "range": list(span)},
-        shapes=[theme.rule(trained, f"trained {format_tokens(trained)}", axis="x")],
+        y={"title": TEXTS("real.loss_axis"), "range": list(span)},
+        shapes=[theme.rule(trained, theme.TEXTS("rules.trained", length=trained), axis="x")],
         notes=[{**note, "x": math.log10(last)} for note in theme.spread_labels(ends, span, log=False)],
         margin={"l": 68, "r": 124, "t": 26, "b": 48},
     )
@@ -282,14 +295,14 @@ def with_band(line: RecallCurve, digits: int = 2) -> list[dict[str, Any]]:
         "fillcolor": theme.tint(line.colour, 0.12),
         "line": {"width": 0, "color": line.colour},
         "hoverinfo": "skip",
-        "name": f"{line.label}, 95 %",
+        "name": TEXTS("lines.interval", name=line.label),
         "showlegend": False,
     }
     spread = np.stack([low, high], axis=1)
     drawn = theme.line(at, line.mean[known], line.label, line.colour, dash=line.dash, mode="lines+markers")
     drawn |= {"marker": {"size": 5, "color": line.colour}, "customdata": spread}
     value, low_end, high_end = (f"%{{{name}:.{digits}f}}" for name in ("y", "customdata[0]", "customdata[1]"))
-    drawn["hovertemplate"] = f"{line.label}: {value} ({low_end} to {high_end})<extra></extra>"
+    drawn["hovertemplate"] = TEXTS("hovers.interval", name=line.label, value=value, low=low_end, high=high_end)
     return [band, drawn]
 
 
@@ -334,7 +347,7 @@ def loss_by_position(losses: Mapping[str, FloatArray], trained: int, size: int =
     traces, ends = [], []
     for method, values in losses.items():
         (colour, dash), label, y = METHODS[method], short_label(method), values.mean(axis=0)
-        template = f"{label}: %{{y:.2f}} nats<extra></extra>"
+        template = TEXTS("hovers.brief_loss", name=label)
         traces.append(theme.line(x, y, label, colour, dash=dash, hovertemplate=template))
         ends.append((float(x[-1]), float(y[-1]), label, colour))
     every = np.concatenate([values.mean(axis=0) for values in losses.values()])
@@ -342,9 +355,11 @@ def loss_by_position(losses: Mapping[str, FloatArray], trained: int, size: int =
     return theme.figure(
         traces,
         x={"title": TEXTS("real.position"), "range": [0, bins * size], **theme.length_ticks(0, bins * size, log=False)}
-        | {"unifiedhovertitle": {"text": "position %{x:,}"}},
+        | {"unifiedhovertitle": {"text": TEXTS("hovers.token")}},
         y={"title": TEXTS("real.loss_axis"), "range": list(span)},
-        shapes=[theme.rule(trained, f"trained {format_tokens(trained)}", axis="x")] if trained <= bins * size else [],
+        shapes=[theme.rule(trained, theme.TEXTS("rules.trained", length=trained), axis="x")]
+        if trained <= bins * size
+        else [],
         notes=theme.spread_labels(ends, span, log=False),
         margin={"l": 68, "r": 120, "t": 26, "b": 48},
     )
@@ -368,7 +383,7 @@ def cost_of_short_texts(lines: Sequence[RecallCurve], plain: FloatArray) -> go.F
     return theme.figure(
         [zero, *(trace for line in lines for trace in with_band(line, digits=3))],
         x={"title": TEXTS("real.short_length"), "type": "log", "range": theme.log_range(low, high)}
-        | {"unifiedhovertitle": {"text": "%{x:,} tokens"}, **theme.length_ticks(low, high)},
+        | {"unifiedhovertitle": {"text": TEXTS("hovers.tokens")}, **theme.length_ticks(low, high)},
         y={"title": TEXTS("real.short_axis"), "range": list(span)},
         notes=theme.spread_labels(ends, span, log=False),
         height=theme.SIDE_HEIGHT,

@@ -15,7 +15,7 @@ from rope_viz.figures.words import plain
 from rope_viz.pages.recall.figures import TEXTS, RecallCurve
 from rope_viz.studies.real_model import BIN, compare_losses
 from rope_viz.texts import Sentence, join
-from rope_viz.texts.texts import join_list
+from rope_viz.texts.texts import join_items, join_list
 
 FINDS = 0.9
 LEAST = 0.8  # a head with less than this share of its attention in training has failed
@@ -216,7 +216,7 @@ def describe_text(losses: Mapping[str, FloatArray], tokens: int, size: int, fact
     text = TEXTS("live.own" if own else "live.shipped")
     return join(
         TEXTS("live.plain", plain=float(losses["none"].mean())),
-        TEXTS("live.others", differences=", ".join(differences)) if differences else "",
+        TEXTS("live.others", differences=join_items(differences)) if differences else "",
         TEXTS("live.measured", tokens=tokens, text=text, block=size, factor=factor),
     )
 
@@ -269,7 +269,7 @@ def describe_short_cost(lines: Sequence[RecallCurve], plain: float, tokens: int,
         differences.append(TEXTS("real.short_difference", way=line.label, value=value, error=error).replace("-", "−"))
     return join(
         TEXTS("real.short", tokens=tokens, plain=plain),
-        TEXTS("real.short_added", differences=" and ".join(differences)),
+        TEXTS("real.short_added", differences=join_list(differences)),
         TEXTS("real.short_measured", count=texts),
         TEXTS("real.short_runtimes"),
     )

@@ -130,7 +130,7 @@ def permutation(request: PictureRequest) -> Figure:
     """The new place of every row of a q or k weight when its pairing is converted."""
     source, to = pairings_of(request)
     figure = figures.permutation(request.spec, request[HEADS], source, to)
-    return Figure(figure, TEXTS("permutation_title", source=source, to=to), words.explain_converting(request.spec))
+    return Figure(figure, TEXTS("permutation_title", **name_ends(source, to)), words.explain_converting(request.spec))
 
 
 @PAGE.picture(height=340, shown_on="conversion")
@@ -151,6 +151,11 @@ def pairings_of(request: PictureRequest) -> tuple[Pairing, Pairing]:
     return ("interleaved", "half") if request[FROM] == "interleaved" else ("half", "interleaved")
 
 
+def name_ends(source: Pairing, to: Pairing) -> dict[str, str]:
+    """Return the names of both pairings, for a sentence."""
+    return {"source": figures.PAIRING_WORDS[source], "to": figures.PAIRING_WORDS[to]}
+
+
 def code(request: PictureRequest) -> str:
     """Return Python code for the conversion."""
     source, to = pairings_of(request)
@@ -163,7 +168,7 @@ def pairing_here(request: PictureRequest) -> str:
     """Describe the current model's pairing."""
     known = catalog().get(request.model)
     if known is not None:
-        return TEXTS("pairings.model", name=known.name, pairing=known.pairing)
+        return TEXTS("pairings.model", name=known.name, pairing=figures.PAIRING_WORDS.get(known.pairing, known.pairing))
     return TEXTS("pairings.embedding", pairing=figures.PAIRING_NAMES[request.spec.pairing])
 
 

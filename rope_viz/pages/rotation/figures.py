@@ -21,6 +21,7 @@ PARTS = TEXTS.group("parts")
 WAYS = TEXTS.group("ways")
 LIBRARIES = TEXTS.group("libraries")
 PAIRING_NAMES = TEXTS.group("pairing_names")
+PAIRING_WORDS = TEXTS.group("pairing_words")
 FEW = 8
 DISTANCES = 256
 PANELS = ((0.0, 0.29), (0.355, 0.645), (0.71, 1.0))
@@ -41,7 +42,7 @@ def matrices(spec: RopeSpec, position: int, *, part: str = "whole") -> go.Figure
             "y": np.arange(size),
             "customdata": np.stack([order[dims[1]], dims[1]], axis=1).tolist(),
             "marker": {"size": max(2.5, min(14, 300 / size)), "symbol": "square", "color": theme.CURRENT},
-            "hovertemplate": "dimension %{customdata[0]} goes to %{customdata[1]}<extra></extra>",
+            "hovertemplate": TEXTS("matrix.moves"),
             "name": "P",
             "xaxis": "x2",
             "yaxis": "y2",
@@ -56,7 +57,7 @@ def matrices(spec: RopeSpec, position: int, *, part: str = "whole") -> go.Figure
         shared |= {"zeroline": False, "mirror": True}
         axes[f"xaxis{name}"] = shared | _ticks(columns) | {"domain": [low, high], "anchor": f"y{name}"}
         axes[f"yaxis{name}"] = shared | _ticks(rows) | {"range": [size - 0.5, -0.5], "anchor": f"x{name}"}
-    for axis, text in (("yaxis", "row (dimension)"), ("xaxis2", "column (dimension)")):
+    for axis, text in (("yaxis", TEXTS("matrix.rows")), ("xaxis2", TEXTS("matrix.columns"))):
         axes[axis]["title"] = {"text": text, "standoff": 6, "font": {"size": 13}}
     fig = theme.figure(
         traces,
@@ -64,9 +65,9 @@ def matrices(spec: RopeSpec, position: int, *, part: str = "whole") -> go.Figure
         y=axes.pop("yaxis"),
         height=theme.MAIN_HEIGHT,
         notes=[
-            _above(0, "interleaved"),
+            _above(0, TEXTS("matrix.is_interleaved")),
             _above(1, "P"),
-            _above(2, "in halves"),
+            _above(2, TEXTS("matrix.in_halves")),
         ],
         hovermode="closest",
         margin={"l": 60, "r": 70, "t": 34, "b": 52},
@@ -86,9 +87,9 @@ def permutation(spec: RopeSpec, heads: int, source: Pairing, to: Pairing) -> go.
     first = set((pair_dimensions(spec, source)[0][:, None] + spec.head_dim * np.arange(drawn)).ravel().tolist())
     second = set((pair_dimensions(spec, source)[1][:, None] + spec.head_dim * np.arange(drawn)).ravel().tolist())
     groups = {
-        "first of its pair": (theme.FURTHER[1], first),
-        "second of its pair": (theme.FURTHER[0], second),
-        "not rotated": (theme.RULE, set(range(drawn * spec.head_dim)) - first - second),
+        TEXTS("weight.first"): (theme.FURTHER[1], first),
+        TEXTS("weight.second"): (theme.FURTHER[0], second),
+        TEXTS("weight.unrotated"): (theme.RULE, set(range(drawn * spec.head_dim)) - first - second),
     }
     traces = []
     for name, (colour, rows) in groups.items():
@@ -96,19 +97,19 @@ def permutation(spec: RopeSpec, heads: int, source: Pairing, to: Pairing) -> go.
         if ends:
             x = np.array([(old, new, np.nan) for old, new in ends]).ravel()
             y = np.array([(1.0, 0.0, np.nan)] * len(ends)).ravel()
-            label = f"{name}<extra></extra>"
-            traces.append(theme.line(x, y, name, colour, width=1, hovertemplate="row %{x}, " + label))
+            hover = TEXTS("weight.hover", name=name)
+            traces.append(theme.line(x, y, name, colour, width=1, hovertemplate=hover))
     total = drawn * spec.head_dim
     rules = [theme.rule(head * spec.head_dim - 0.5, "", axis="x") for head in range(1, drawn)]
     key = " · ".join(f'<span style="color:{colour}">{name}</span>' for name, (colour, rows) in groups.items() if rows)
     legend = {"x": 0, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "yshift": 4}
     fig = theme.figure(
         traces,
-        x={"title": f"row of the weight, {drawn} of {heads} heads", "range": [-1, total], "showgrid": False},
+        x={"title": TEXTS("weight.axis", drawn=drawn, heads=heads), "range": [-1, total], "showgrid": False},
         y={
             "range": [-0.04, 1.04],
             "tickvals": [0, 1],
-            "ticktext": [_broken(to), _broken(source)],
+            "ticktext": [TEXTS(f"pairing_ticks.{name}") for name in (to, source)],
             "showgrid": False,
             "fixedrange": True,
         },
@@ -133,8 +134,8 @@ def mistakes(found: Sequence[Mistake]) -> go.Figure:
     distance = np.arange(DISTANCES)
     traces, ends = [], []
     for mistake, colour, dash in zip(found, colours, theme.DASHES, strict=True):
-        name = "both" if mistake.name == "both" else mistake.label
-        name += " (right)" if mistake.error == 0 else ""
+        name = TEXTS(f"mistake_lines.{mistake.name}")
+        name = name if mistake.error else TEXTS("mistake_lines.right", name=name)
         traces.append(
             theme.line(distance, mistake.scores, name, colour, dash=dash, width=2.5 if dash == "solid" else 1.5)
         )
@@ -146,11 +147,11 @@ def mistakes(found: Sequence[Mistake]) -> go.Figure:
     return theme.figure(
         traces,
         x={
-            "title": "distance m − n (tokens)",
+            "title": theme.TEXTS("axes.distance"),
             "range": [0, DISTANCES - 1],
             **theme.length_ticks(0, DISTANCES, log=False),
         },
-        y={"title": "score q·k / √d", "range": span},
+        y={"title": TEXTS("mistake_lines.axis"), "range": span},
         height=theme.SIDE_HEIGHT,
         notes=theme.spread_labels(ends, span, log=False, height=theme.SIDE_HEIGHT),
         margin={"l": 68, "r": 140, "t": 26, "b": 48},
@@ -161,12 +162,12 @@ def costs(forms: Sequence[Form]) -> list[dict[str, Any]]:
     """Return a table of the equivalent forms: operations, numbers moved, and the largest difference from the first."""
     return [
         {
-            "form": form.label,
-            "multiplications": form.multiplications,
-            "additions": form.additions,
-            "numbers moved": form.numbers,
-            "bytes (float32)": form.bytes,
-            "largest difference": form.error,
+            TEXTS("form_columns.form"): TEXTS(f"form_names.{form.name}"),
+            TEXTS("form_columns.multiplications"): form.multiplications,
+            TEXTS("form_columns.additions"): form.additions,
+            TEXTS("form_columns.numbers"): form.numbers,
+            TEXTS("form_columns.bytes"): form.bytes,
+            TEXTS("form_columns.difference"): form.error,
         }
         for form in forms
     ]
@@ -174,17 +175,21 @@ def costs(forms: Sequence[Form]) -> list[dict[str, Any]]:
 
 def results(forms: Sequence[Form], vector: Any) -> Mapping[str, Any]:
     """Return the vector and its rotation by each form, a row per dimension."""
-    columns: dict[str, Any] = {"dimension": np.arange(len(vector)), "x": vector}
-    return columns | {f"R x, {form.name}": form.result for form in forms}
+    columns: dict[str, Any] = {TEXTS("form_columns.dimension"): np.arange(len(vector)), "x": vector}
+    return columns | {TEXTS(f"results.{form.name}"): form.result for form in forms}
 
 
 def pairings() -> list[dict[str, Any]]:
     """Return the pairing of every model of the catalog, with its source."""
-    rows = [
-        {"model": model.name, "pairing": model.pairing, "confirmed": model.verified, "source": model.source}
-        for model in catalog().values()
+    return [
+        {
+            TEXTS("pairing_columns.model"): model.name,
+            TEXTS("pairing_columns.pairing"): PAIRING_WORDS.get(model.pairing, model.pairing),
+            TEXTS("pairing_columns.confirmed"): model.verified,
+            TEXTS("pairing_columns.source"): model.source,
+        }
+        for model in sorted(catalog().values(), key=lambda model: (model.pairing, model.name.lower()))
     ]
-    return sorted(rows, key=lambda row: (str(row["pairing"]), str(row["model"]).lower()))
 
 
 def _dimensions(spec: RopeSpec, pairing: Pairing, part: str) -> IntArray:
@@ -208,7 +213,7 @@ def _matrix(spec: RopeSpec, position: int, pairing: Pairing, dims: IntArray, axi
         "colorscale": theme.DIVERGING,
         "showscale": axis != "",
         "colorbar": bar,
-        "hovertemplate": "row %{y}, column %{x}<br>%{z:.4f}<extra></extra>",
+        "hovertemplate": TEXTS("matrix.hover"),
         "name": PAIRING_NAMES[pairing],
         "xaxis": f"x{axis}",
         "yaxis": f"y{axis}",
@@ -236,8 +241,3 @@ def _above(panel: int, text: str) -> dict[str, Any]:
     middle = sum(PANELS[panel]) / 2
     where = {"xref": "paper", "yref": "paper", "x": middle, "y": 1.0, "yanchor": "bottom", "yshift": 4}
     return where | {"text": text, "showarrow": False, "font": {"size": 13}}
-
-
-def _broken(pairing: Pairing) -> str:
-    """Break a pairing's name in two lines, to fit next to the axis on a narrow screen."""
-    return pairing.replace("interleaved", "inter-<br>leaved")

@@ -72,9 +72,9 @@ def list_laws(laws: Sequence[Law], m: int, n: int) -> list[dict[str, Any]]:
     distance = f"{n - m:,}".replace("-", "−")
     return [
         {
-            "law": law.statement,
-            "in words": TEXTS(f"laws.{LAWS[law.statement]}", distance=distance),
-            "largest error": law.error,
+            TEXTS("law_columns.law"): TEXTS(f"law_names.{LAWS[law.statement]}"),
+            TEXTS("law_columns.words"): TEXTS(f"laws.{LAWS[law.statement]}", distance=distance),
+            TEXTS("law_columns.error"): law.error,
         }
         for law in laws
     ]

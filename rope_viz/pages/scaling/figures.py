@@ -21,9 +21,11 @@ from rope_viz.figures.compared import (
 from rope_viz.figures.heatmap_grid import Heatmap, draw_panels
 from rope_viz.figures.line_styles import length_rules
 from rope_viz.figures.method_curves import HOVER, draw_per_pair, ratios, title_ratios
+from rope_viz.figures.words import BANDS, name_band
 from rope_viz.studies.distance_maps import Chunks, Groups
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number, format_tokens
+from rope_viz.texts.texts import join_items
 
 TEXTS = Texts("scaling")
 VIEWS = TEXTS.group("views")
@@ -33,7 +35,7 @@ def view(name: str, curves: Sequence[Compared], *, pin: int | None = None) -> tu
     """Draw one of `VIEWS` and return it with its accessible name."""
     if name == "ratio":
         return ratios(curves, pin=pin), title_ratios(curves)
-    title = TEXTS(f"view_titles.{name}", curves=", ".join(curve.label for curve in curves))
+    title = TEXTS(f"view_titles.{name}", curves=join_items([curve.label for curve in curves]))
     if name == "wavelength":
         return wavelengths(curves, pin=pin), title
     if name == "ramp":
@@ -51,14 +53,14 @@ def wavelengths(curves: Sequence[Compared], *, pin: int | None = None) -> go.Fig
         curves,
         lambda c: theme.finite(spectrum.wavelength(c.inv_freq)),
         {
-            "title": "wavelength (tokens per turn, log)",
+            "title": theme.TEXTS("axes.wavelength"),
             "type": "log",
             "range": theme.log_range(low, top),
             **theme.length_ticks(low, top),
         },
         log=True,
         pin=pin,
-        hover="%{y:,.4~g} tokens",
+        hover=TEXTS("lines.wavelength"),
         before=True,
     )
     for shape in length_rules(spec, axis="y"):
@@ -85,7 +87,7 @@ def ramps(curves: Sequence[Compared]) -> go.Figure:
                 mode="lines+markers",
                 marker={"size": 5, "color": c.colour},
                 customdata=np.arange(c.spec.pairs),
-                hovertemplate=c.label + ": γ = %{y:.3f}, pair %{customdata}<extra></extra>",
+                hovertemplate=TEXTS("lines.ramp", name=c.label),
             )
         )
         notes.append(_ramp_label(c, at, share, index))
@@ -97,13 +99,13 @@ def ramps(curves: Sequence[Compared]) -> go.Figure:
     return theme.figure(
         traces,
         x={
-            "title": "turns r in the trained length (log)",
+            "title": TEXTS("axes.turns"),
             "type": "log",
             "range": theme.log_range(high, low),
             "tickvals": [0.01, 0.1, 1, 4, 32, 100, 1000],
             "ticktext": ["0.01", "0.1", "1", "4", "32", "100", "1,000"],
         },
-        y={"title": "γ, share of the plain frequency kept", "range": [-0.05, 1.08]},
+        y={"title": TEXTS("axes.ramp"), "range": [-0.05, 1.08]},
         notes=notes,
         shapes=shapes,
         hovermode="closest",
@@ -122,18 +124,19 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
         for name, each in specs.items()
     }
     curves = {name: spectrum.ratio(each) for name, each in specs.items()}
+    labels = {name: TEXTS(f"lines.{name}") for name in specs}
     traces = [
-        theme.line(pair, y, name, styles[name].colour, dash=styles[name].dash, hovertemplate=HOVER.format(name))
-        for name, y in curves.items()
+        theme.line(pair, y, label, styles[name].colour, dash=styles[name].dash, hovertemplate=HOVER.format(label))
+        for (name, y), label in zip(curves.items(), labels.values(), strict=True)
     ]
-    traces.append(theme.line(pair, quotient, "released / paper", theme.TEXT, dash="dot", yaxis="y2"))
+    traces.append(theme.line(pair, quotient, TEXTS("lines.quotient"), theme.TEXT, dash="dot", yaxis="y2"))
     fastest = max(float(curve.max()) for curve in curves.values())
     top = max(1.2, float(np.max(quotient)) * 1.3)  # leaves room for the label below the names of the bands
     marker = {
         "x": worst,
         "y": float(quotient[worst]),
         "yref": "y2",
-        "text": f"×{format_number(quotient[worst])} at pair {worst}",
+        "text": TEXTS("lines.largest", factor=quotient[worst], pair=worst),
         "showarrow": True,
         "arrowcolor": theme.TEXT,
         "ax": 0,
@@ -146,8 +149,8 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
         y={"title": "θ′ᵢ / θᵢ", "range": [0, 1.08 * max(fastest, 1.0)]},
         notes=[
             marker,
-            _text_at(pair, curves["released"], 0.7, "released", styles["released"].colour, "left"),
-            _text_at(pair, curves["paper"], 0.7, "paper", styles["paper"].colour, "right"),
+            _text_at(pair, curves["released"], 0.7, labels["released"], styles["released"].colour, "left"),
+            _text_at(pair, curves["paper"], 0.7, labels["paper"], styles["paper"].colour, "right"),
         ],
         bars=[
             theme.BandBar(spectrum.bands(each), styles[name].colour, styles[name].dash) for name, each in specs.items()
@@ -155,7 +158,7 @@ def paper_and_released(spec: RopeSpec) -> go.Figure:
         margin={"l": 68, "r": 72, "t": 26, "b": 48},
     )
     axis = {"overlaying": "y", "side": "right", "range": [0, top], "showgrid": False, "tickmode": "auto"}
-    title = {"text": "released ÷ paper (dotted)", "standoff": 8, "font": {"size": 13}}
+    title = {"text": TEXTS("axes.quotient"), "standoff": 8, "font": {"size": 13}}
     fig.update_layout(yaxis2=axis | {"title": title, "fixedrange": True})
     return fig
 
@@ -184,16 +187,12 @@ def summary(curves: Sequence[Compared]) -> list[dict[str, Any]]:
         turning = c.inv_freq[c.inv_freq > 0]
         rows.append(
             {
-                "method": LABELS[c.spec.scaling.name],
-                "factor s": spectrum.whole_factor(c.spec, length=c.spec.target),
-                "kept": found.count(spectrum.KEPT),
-                "blended": found.count(spectrum.BLENDED),
-                "divided": found.count(spectrum.DIVIDED),
-                "sped up": found.count(spectrum.SPED),
-                "still": found.count(spectrum.STILL),
-                "attention factor": attention,
-                "logits × (λ)": attention**2,
-                "longest wavelength": float(spectrum.wavelength(turning).max()) if turning.size else np.inf,
+                TEXTS("columns.method"): LABELS[c.spec.scaling.name],
+                TEXTS("columns.factor"): spectrum.whole_factor(c.spec, length=c.spec.target),
+                **{name_band(band): found.count(band) for band in BANDS},
+                TEXTS("columns.attention"): attention,
+                TEXTS("columns.logits"): attention**2,
+                TEXTS("columns.longest"): float(spectrum.wavelength(turning).max()) if turning.size else np.inf,
             }
         )
     return without_zeros(rows)
@@ -249,7 +248,7 @@ def maps(trained: int, target: int, chunks: Chunks, groups: Groups) -> Any:
     ):
         seen = np.where(key <= query, distance / trained, np.nan)
         line = TEXTS("maps.largest", largest=round(largest))
-        hover = TEXTS("maps.hover") + "<extra></extra>"
+        hover = TEXTS("maps.hover")
         drawn.append(Heatmap(TEXTS(f"maps.{name}"), [line], seen, {"hovertemplate": hover, "hoverongaps": False}))
     most = target / trained
     share = 1.0 / most

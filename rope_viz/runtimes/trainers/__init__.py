@@ -19,6 +19,7 @@ from rope_viz.models.model_config import Source, normalise_errors
 from rope_viz.runtimes import read_case
 from rope_viz.runtimes.releases import match_name
 from rope_viz.runtimes.rule_engine import Case, Refused, Rule, apply, build_spec, compute_frequencies
+from rope_viz.runtimes.texts import TEXTS
 from rope_viz.runtimes.trainers import (
     automodel,
     axolotl,
@@ -37,6 +38,7 @@ from rope_viz.runtimes.trainers import (
     unsloth,
 )
 from rope_viz.runtimes.trainers.arguments import Evidence, Trainer, short_version
+from rope_viz.texts.texts import join_items
 
 Place: TypeAlias = Literal["none", "cos_sin", "q_k", "softmax"]
 
@@ -108,14 +110,14 @@ def find_trainer(name: str, version: str | None = None) -> tuple[Trainer, str]:
     """Return a trainer and its full release, the newest for None. Raise `ValueError` that lists what is known."""
     key = match_name(name, TRAINERS)
     if key not in TRAINERS:
-        raise ValueError(f"trainer must be one of {', '.join(TRAINERS)}, got {short_repr(name)}")
+        raise ValueError(TEXTS("options.trainer", trainers=join_items([*TRAINERS]), name=short_repr(name)))
     trainer = TRAINERS[key]
     if version is None:
         return trainer, trainer.releases[0]
     found = next((one for one in trainer.releases if version in (one, short_version(one))), None)
     if found is None:
         known = ", ".join(map(short_version, trainer.releases))
-        raise ValueError(f"version of {key} must be one of {known}, got {short_repr(version)}")
+        raise ValueError(TEXTS("options.version", key=key, known=known, version=short_repr(version)))
     return trainer, found
 
 

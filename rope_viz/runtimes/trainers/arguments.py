@@ -15,6 +15,7 @@ from rope_viz.embedding.scaling import mscale
 from rope_viz.embedding.spec import MAX_HEAD_DIM, FloatArray, require_number, short_repr
 from rope_viz.runtimes.releases import format_version
 from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Rule, Test
+from rope_viz.runtimes.texts import TEXTS
 
 Evidence: TypeAlias = Literal["executed", "read"]
 
@@ -70,7 +71,7 @@ def mapping(case: Case, name: str) -> Mapping[str, Any] | None:
     """Return an option that holds keys and values, None where it is missing. Raise `ValueError` for other values."""
     value = argument(case, name)
     if value is not None and not isinstance(value, Mapping):
-        raise ValueError(f"{name} must be an object of keys and values, got {short_repr(value)}")
+        raise ValueError(TEXTS("options.object", name=name, got=short_repr(value)))
     return value
 
 
@@ -86,7 +87,7 @@ def has_arguments(case: Case) -> bool:
 
 def set_rotary(case: Case, dims: float) -> Case:
     """Return the case with this many rotated dimensions. Raise `ValueError` where no head has so many."""
-    require_number(dims, "the number of rotated dimensions", least=2, most=MAX_HEAD_DIM, integer=True)
+    require_number(dims, TEXTS("options.rotated"), least=2, most=MAX_HEAD_DIM, integer=True)
     return case if dims == case.rotary_dim else case.replace(head_dim=int(dims), share=1.0, plain_share=1.0)
 
 

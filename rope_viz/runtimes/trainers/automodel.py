@@ -103,7 +103,7 @@ RULES = (
     freeze_dynamic,
     *where(IS_DENSE, transformers.RULES["5.23.0"]),
     run_as_yarn,
-    refuse("AssertionError: the ramp of YaRN must lie within the pairs", is_mixture, has_odd_range),
+    refuse("automodel.assertionerror_ramp", is_mixture, has_odd_range),
     need_all_keys,
     choose_pairing,
 )

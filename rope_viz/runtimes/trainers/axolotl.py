@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from rope_viz.runtimes import transformers
 from rope_viz.runtimes.rule_engine import Case, Refused, is_not, refuse, rule
+from rope_viz.runtimes.texts import TEXTS
 from rope_viz.runtimes.trainers.arguments import Trainer, is_given, mapping, set_rope
 
 OVERRIDES = "overrides_of_model_config"
@@ -26,11 +27,11 @@ def replace_scaling(case: Case) -> Case:
     if given is None:
         return case
     if not isinstance(given, dict):
-        raise ValueError(f"{OVERRIDES} needs an object of keys and values as rope_parameters")
+        raise ValueError(TEXTS("options.parameters", option=OVERRIDES))
     if given.get("rope_theta") is None:
-        raise Refused("TypeError: the override has no rope_theta, so the base is None. Write it into the override")
+        raise Refused(TEXTS("axolotl.typeerror_override"))
     if "rope_type" not in given:
-        raise Refused("KeyError: 'rope_type'. Write rope_type into the override; type alone is not read")
+        raise Refused(TEXTS("axolotl.keyerror_rope_type"))
     knobs = {key: value for key, value in given.items() if key not in ("rope_type", "type", "rope_theta")}
     return set_rope(case, str(given["rope_type"]), **knobs).replace(base=float(given["rope_theta"]))
 
@@ -42,17 +43,15 @@ def ignore_base(case: Case) -> Case:
     if known is not None:
         return case.replace(base=float(known))
     if overrides(case)["rope_theta"] == case.base:
-        raise Refused(
-            f"rope_theta of {OVERRIDES} is ignored, so training used the base of the base model, which this config "
-            f"no longer has: add {TRAINED_BASE} to the options"
-        )
+        raise Refused(TEXTS("axolotl.rope_theta_ignored", overrides=OVERRIDES, trained_base=TRAINED_BASE))
     return case
 
 
 old_key = refuse(
-    f"the top-level rope_scaling raises a deprecation error: use {OVERRIDES}",
+    "axolotl.top_scaling",
     is_given("rope_scaling"),
     is_not(is_given(OVERRIDES)),
+    option=OVERRIDES,
 )
 RULES = (old_key, replace_scaling, ignore_base, *transformers.RULES["5.23.0"])
 

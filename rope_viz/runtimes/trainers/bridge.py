@@ -22,6 +22,7 @@ from rope_viz.runtimes.rule_engine import (
     refuse,
     rule,
 )
+from rope_viz.runtimes.texts import TEXTS
 from rope_viz.runtimes.trainers import megatron
 from rope_viz.runtimes.trainers.arguments import Trainer, argument, is_given, set_rope
 
@@ -89,9 +90,11 @@ def import_plain(case: Case) -> Case:
 def build_bridge(version: str) -> tuple[Rule, ...]:
     """Return the rules of Megatron-Bridge, over those of megatron-core 0.16.1."""
     _, _, *core = megatron.build_core("0.16.1")
-    path = "get_model_config has no field for the YaRN keys: ValueError. Pass the options of the provider path instead"
     return (
-        refuse(path, all_hold(IMPORTED, is_dense, has_type("yarn"), lambda case: not is_provider(case))),
+        refuse(
+            "bridge.get_model_config_field",
+            all_hold(IMPORTED, is_dense, has_type("yarn"), lambda case: not is_provider(case)),
+        ),
         lose_partial,
         import_llama,
         drop_scaling,
@@ -111,7 +114,7 @@ def is_provider(case: Case) -> bool:
 def make_linear(case: Case) -> Case:
     """The factor of any rope_scaling becomes seq_len_interpolation_factor: a linear one."""
     if case.rope.get("factor") is None:
-        raise Refused("KeyError: 'factor'. On transformers 5 rope_scaling is always a dict, also of an unscaled Llama")
+        raise Refused(TEXTS("bridge.keyerror_factor"))
     return pass_options(case, seq_len_interpolation_factor=case.number("factor"))
 
 

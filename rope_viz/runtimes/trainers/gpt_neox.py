@@ -9,7 +9,9 @@ import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.runtimes.rule_engine import Case, is_scaled, rule
+from rope_viz.runtimes.texts import TEXTS
 from rope_viz.runtimes.trainers.arguments import Trainer, argument, number, set_base, set_inv_freq, set_rope, set_rotary
+from rope_viz.texts.texts import join_items
 
 # {precision: bits of its mantissa with the hidden one, exponent of its smallest step}
 PRECISIONS = {"float16": (11, -24), "bfloat16": (8, -133), "float32": (24, -149)}
@@ -33,7 +35,7 @@ def round_buffer(case: Case) -> Case:
     """rotary_save_freqs_buffer saves the frequencies in the precision of training; cos and sin do not use them."""
     name = str(argument(case, "precision", default="float16")).removeprefix("torch.")
     if name not in PRECISIONS:
-        raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, got {short_repr(name)}")
+        raise ValueError(TEXTS("options.precision", precisions=join_items([*PRECISIONS]), name=short_repr(name)))
     bits, least = PRECISIONS[name]
 
     def round_to(plain: FloatArray) -> FloatArray:

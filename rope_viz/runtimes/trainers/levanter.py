@@ -74,6 +74,6 @@ def halves(case: Case) -> Case:
 
 
 KNOWN = is_not(has_type("default", "linear", "llama3", "yarn"))
-RULES = (take_given, refuse("KeyError: no class for {kind}", KNOWN), divide, fill_llama3, compute_yarn, halves)
+RULES = (take_given, refuse("levanter.keyerror_class", KNOWN), divide, fill_llama3, compute_yarn, halves)
 
 LEVANTER = Trainer("levanter", ("9263f81e (2025-09-26)",), RULES, "src/levanter/layers/rotary.py, executed")

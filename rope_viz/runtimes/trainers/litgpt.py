@@ -9,6 +9,7 @@ import numpy as np
 from rope_viz.embedding.scaling import correction_dim, mscale
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, rule
+from rope_viz.runtimes.texts import TEXTS
 from rope_viz.runtimes.trainers.arguments import (
     Trainer,
     describe_arguments,
@@ -50,7 +51,7 @@ def read_extra(case: Case, key: str) -> float:
     """Return a number of extra_config. Raise `Refused` where it is missing, as the trainer raises KeyError."""
     extra = mapping(case, "extra_config") or {}
     if extra.get(key) is None:
-        raise Refused(f"KeyError: extra_config needs {key}")
+        raise Refused(TEXTS("litgpt.keyerror_extra_config", key=key))
     return float(extra[key])
 
 

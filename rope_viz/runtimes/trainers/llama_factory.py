@@ -47,12 +47,13 @@ def configure(case: Case) -> Case:
 
 RULES = (
     refuse(
-        f"rope_scaling must be one of {', '.join(TYPES)}",
+        "llama_factory.types",
         is_given("rope_scaling"),
         lambda case: argument(case, "rope_scaling") not in TYPES,
+        types=", ".join(TYPES),
     ),
     refuse(
-        "transformers 5 refuses the float that configure_rope writes into max_position_embeddings",
+        "llama_factory.transformers_refuses",
         is_given("rope_scaling"),
         lambda case: str(argument(case, "transformers", default="4")).startswith("5"),
     ),

@@ -20,6 +20,7 @@ from rope_viz.models.formats.megatron_config import (
     rename,
 )
 from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, Rule, has_type, rule
+from rope_viz.runtimes.texts import TEXTS
 from rope_viz.runtimes.trainers.arguments import (
     Trainer,
     argument,
@@ -120,9 +121,9 @@ def read_yarn(case: Case) -> Case:
     changed = set_rotary(set_base(case, "rotary_base"), head)
     for name in ("beta_fast", "beta_slow"):
         if argument(case, name, default=0.0) is None:
-            raise Refused(f"TypeError: {name} is None")
+            raise Refused(TEXTS("megatron.typeerror_none", name=name))
     if argument(case, "rotary_interleaved"):
-        raise Refused("YaRN does not support interleaved rotary embeddings")
+        raise Refused(TEXTS("megatron.yarn_does"))
     factor = number(case, "scaling_factor", default=CORE_MLA_FACTOR if case.mla else 1.0)
     rounds = argument(case, "correction_range_round_to_int", default=True)
     changed = set_yarn(
@@ -168,8 +169,7 @@ def mla_softmax(key: str) -> Rule:
         weight = number(case, key, default=1.0 if key == "mscale" else 0.0, positive=False)
         return case.replace(softmax=mscale(scale, weight) ** 2)
 
-    text = f"MLA multiplies the softmax scale by (0.1·{key}·ln s + 1)²."
-    return Rule("mla-softmax", text, change, lambda case: case.mla)
+    return Rule("mla-softmax", "megatron.mla-softmax", change, lambda case: case.mla, {"key": key})
 
 
 @rule("fixed-bands", has_type("llama3"))

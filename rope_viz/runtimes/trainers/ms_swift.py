@@ -11,7 +11,9 @@ from typing import Any
 from rope_viz.embedding.spec import short_repr
 from rope_viz.runtimes import transformers
 from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, is_not, rule
+from rope_viz.runtimes.texts import TEXTS
 from rope_viz.runtimes.trainers.arguments import Trainer, argument, is_given, mapping, number, set_base, set_rope
+from rope_viz.texts.texts import join_items
 
 NAMED = ("linear", "dynamic", "yarn")
 
@@ -34,7 +36,7 @@ def rewrite_factor(case: Case) -> Case:
     given = argument(case, "rope_scaling")
     if isinstance(given, str):
         if given not in NAMED:
-            raise ValueError(f"rope_scaling must be one of {', '.join(NAMED)} or an object, got {short_repr(given)}")
+            raise ValueError(TEXTS("options.scaling", named=join_items([*NAMED]), given=short_repr(given)))
         rope: dict[str, Any] = {"rope_type": given}
     elif given is not None:
         rope = dict(mapping(case, "rope_scaling") or {})
@@ -45,7 +47,7 @@ def rewrite_factor(case: Case) -> Case:
     original, longest = find_original(case, rope), argument(case, "max_model_len")
     if rope.get("factor") is None:
         if longest is None:
-            raise Refused("AssertionError: max_model_len must be set if rope_scaling has no factor")
+            raise Refused(TEXTS("ms_swift.assertionerror_max_model_len"))
         rope["factor"] = max(float(math.ceil(number(case, "max_model_len", default=1.0) / original)), 1.0)
     rope[ORIGINAL] = original
     return set_rope(case, str(kind), **rope).replace(base=base) if kind != "default" else case

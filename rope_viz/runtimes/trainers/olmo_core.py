@@ -13,6 +13,7 @@ import numpy as np
 from rope_viz.embedding.scaling import correction_dim, mscale
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, rule
+from rope_viz.runtimes.texts import TEXTS
 from rope_viz.runtimes.trainers.arguments import (
     Trainer,
     describe_arguments,
@@ -43,7 +44,7 @@ def write_arguments(case: Case) -> dict[str, Any]:
         low, high = (case.number(key) for key in ("low_freq_factor", "high_freq_factor"))
         return found | dict(zip(BANDS, (1 - 1 / low, 1 / high), strict=True))
     if case.kind != "yarn":
-        raise Refused(f"it has no {case.kind} scaling")
+        raise Refused(TEXTS("olmo_core.scaling", kind=case.kind))
     return found | {key: known[key] for key in BETAS}
 
 
@@ -73,7 +74,7 @@ def read_options(case: Case) -> Case:
 
 @rule("yarn-clamp", IS_YARN)
 def clamp_yarn(case: Case) -> Case:
-    """The ramp of YaRN ends at d/2 − 1 at the latest, not at d − 1; the factor on cos and sin is 0.1·ln s + 1."""
+    """The ramp of YaRN ends at d/2 − 1 at the latest, not at d − 1; cos and sin are multiplied by 0.1·ln s + 1."""
     factor = number(case, "factor", default=8.0)
     original = int(number(case, "old_context_len", default=8192))
     spec = RopeSpec(head_dim=case.rotary_dim, base=case.base, context=original)

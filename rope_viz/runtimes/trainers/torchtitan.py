@@ -10,6 +10,7 @@ from typing import Any
 
 from rope_viz.embedding.scaling import mscale
 from rope_viz.runtimes.rule_engine import ORIGINAL, Case, Refused, has, has_type, refuse, rule
+from rope_viz.runtimes.texts import TEXTS
 from rope_viz.runtimes.trainers.arguments import (
     Trainer,
     argument,
@@ -36,7 +37,7 @@ def write_arguments(case: Case) -> dict[str, Any]:
         bands = {name: case.number(key) for name, key in LLAMA3.items()}
         return found | {"scaling": "llama", **bands, ORIGINAL: case.original}
     if case.kind != "yarn":
-        raise Refused(f"it has no {case.kind} scaling: only none, llama and yarn")
+        raise Refused(TEXTS("torchtitan.scaling_none", kind=case.kind))
     known = describe_arguments(case)
     ramp = {key: known[key] for key in ("beta_fast", "beta_slow", "truncate")}
     found |= {"scaling": "yarn", "rope_factor": known["factor"], "original_seq_len": known[ORIGINAL], **ramp}
@@ -119,9 +120,7 @@ def choose_pairing(case: Case) -> Case:
     return case.replace(pairing="half" if is_half_split(case) or is_gpt_oss(case) else "interleaved")
 
 
-has_llama = refuse(
-    "CosSinRoPE does not support Llama scaling", is_half_split, lambda case: argument(case, "scaling") == "llama"
-)
+has_llama = refuse("torchtitan.cossinrope_does", is_half_split, lambda case: argument(case, "scaling") == "llama")
 RULES = (state_options, has_llama, read_options, drop_factor, scale_mla, scale_gpt_oss, choose_pairing)
 
 TORCHTITAN = Trainer(

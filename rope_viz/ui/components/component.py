@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,6 +9,8 @@ from typing import Any
 import streamlit as st
 
 from rope_viz import web
+from rope_viz.texts import cache_by_language, current_language
+from rope_viz.texts.languages import ENGLISH
 from rope_viz.ui import query_params
 from rope_viz.ui.components.scripts import PREFIX, version
 from rope_viz.ui.session import session
@@ -20,7 +21,7 @@ from rope_viz.ui.session import session
 LOADER = f"\n{web.read_inline('loader.js')}\n"
 
 
-@functools.cache
+@cache_by_language()
 def component(name: str, *, root_class: str, height: int = 0) -> Any:
     """Return the mounting function of the component with script `<name>.js`; `height` px are reserved until it loads.
 
@@ -28,7 +29,7 @@ def component(name: str, *, root_class: str, height: int = 0) -> Any:
     `room` in their data instead: the heights on a wide and on a narrow screen.
     """
     mount = st.components.v2.component(
-        f"rope_viz_{name}_{height}",
+        f"rope_viz_{name}_{height}" + ("" if current_language() == ENGLISH else f"_{current_language()}"),
         html=f'<div class="{root_class}" style="min-height:{height}px"></div>',
         js=LOADER % {"path": f"{PREFIX}/{version()}/{name}.js", "root": root_class},
         isolate_styles=False,

@@ -42,7 +42,7 @@ def prompt(
         "most": most,
         "longest": longest,
         "colours": {what: both(colour) for what, colour in TINTS.items() if colour},
-        "texts": TEXTS.group("cards"),
+        "texts": dict(TEXTS.group("cards")),
         "room": (CARD * -(-count // ACROSS) + FOOT, CARD * count + FOOT),
     }
     component("prompt", root_class="rv-prompt")(f"prompt.{choice}", data, take)

@@ -14,6 +14,8 @@ import plotly
 from rope_viz import web
 from rope_viz.figures import glossary
 from rope_viz.figures.files.style import COLOUR, HIDE, LABEL, PARAMETERS, PRESETS
+from rope_viz.texts import cache_by_language, current_language, use_language
+from rope_viz.texts.languages import ENGLISH
 from rope_viz.web.made import module, texts
 
 PREFIX = "/rope-viz"
@@ -77,14 +79,28 @@ def list_needed(kind: str = "") -> list[str]:
     return found
 
 
-@functools.cache
 def packed(name: str) -> tuple[bytes, bytes, str]:
-    """Return a script, its gzip form and its tag; read and compressed once per process."""
+    """Return a script, its gzip form and its tag, read and compressed once per process: for texts, per language."""
+    with use_language(current_language() if name in MADE else ENGLISH):
+        return _packed(name)
+
+
+@cache_by_language()
+def _packed(name: str) -> tuple[bytes, bytes, str]:
     content = source(name)
     return content, gzip.compress(content, compresslevel=9), hashlib.sha256(content).hexdigest()[:16]
 
 
-@functools.cache
+@cache_by_language()
 def version() -> str:
-    """Return one tag for all scripts, used in their address so that browsers may cache them for ever."""
-    return hashlib.sha256("".join(packed(name)[2] for name in NAMES).encode()).hexdigest()[:12]
+    """Return one tag for all scripts, used in their address so that browsers may cache them for ever.
+
+    It ends with the language of their texts, if that is not English.
+    """
+    tag = hashlib.sha256("".join(packed(name)[2] for name in NAMES).encode()).hexdigest()[:12]
+    return tag if current_language() == ENGLISH else f"{tag}-{current_language()}"
+
+
+def language_of(version: str) -> str:
+    """Return the language of the scripts at an address with this tag."""
+    return version.partition("-")[2] or ENGLISH

@@ -27,7 +27,7 @@ def sections(choice: str, shares: Mapping[str, int], changed: Callable[[str], No
         for each in map(look, shares)
     ]
     counts = list(shares.values())
-    texts = TEXTS.group("sections")
+    texts = dict(TEXTS.group("sections"))
     data = {"key": choice, "parts": parts, "counts": counts, "total": sum(counts), "texts": texts}
     component("sections", root_class="rv-sections", height=HEIGHT)(f"bar.{choice}", data, take)
 

@@ -46,6 +46,17 @@
   const shared = [...new URLSearchParams(location.search)].filter(([key]) => !/[.-]|^embed/.test(key));
   window.ropeVizUpdateHeader(PAGE ?? "", new URLSearchParams(shared));
 
+  // A link to this page in each language; the page's query changes while it is open.
+  for (const link of document.querySelectorAll("#rv-header a[data-language]")) {
+    const update = () => {
+      const to = new URL(location.href);
+      to.searchParams.set("lang", link.dataset.language);
+      link.href = to.href;
+    };
+    for (const kind of ["pointerover", "focus", "click"]) link.addEventListener(kind, update);
+    update();
+  }
+
   // Streamlit 1.67 has no public way to change the theme from a page. It reads this entry of the storage when it starts, and
   // later takes a theme from messages of its host, which is the page itself unless it is framed (preload.js).
   const KEY = "rope-viz.theme", themes = THEMES;

@@ -32,6 +32,7 @@ from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.read_upload import is_encoder_only
 from rope_viz.models.spec_url import Subject
 from rope_viz.pages.model.extend import figures, words
+from rope_viz.pages.model.extend.figures import EXTEND
 from rope_viz.pages.model.runtimes.figures import matrix
 from rope_viz.pages.model.runtimes.figures import options as methods
 from rope_viz.pages.model.runtimes.words import agreement, extension
@@ -41,12 +42,13 @@ from rope_viz.picture.configs import numbers_config
 from rope_viz.picture.outputs import Figure, Table
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import PictureRequest
+from rope_viz.texts import translate
 
 KEPT = 256
 """Cache size: enough for all unchanged catalog models, which are computed at start."""
 SIZES = (16, 24, 40, 48, 80, 96, 141, 192, 288)
 """GB of memory of a GPU."""
-WAYS = {"documented": "As documented", "kept": "As shipped", "set": "As set on other pages"}
+WAYS: dict[str, str] = {name: EXTEND(f"ways.{name}") for name in ("documented", "kept", "set")}
 WAYS |= {name: kind.label for name, kind in METHODS.items() if kind.extends}
 REFUSED = "refused"
 """The choice of no way, offered where no way is recommended."""
@@ -54,47 +56,47 @@ REFUSED = "refused"
 
 LONGEST = 16_777_216
 TARGET = length(
-    "extend.target", "Context needed", lambda request: wanted(request), least=128, most=LONGEST, shared="target"
+    "extend.target", EXTEND("choices.target"), lambda request: wanted(request), least=128, most=LONGEST, shared="target"
 )
 TRAINED = length(
-    "extend.trained", "Length to scale from", lambda request: trained(request), most=LONGEST, shared="context"
+    "extend.trained", EXTEND("choices.trained"), lambda request: trained(request), most=LONGEST, shared="context"
 )
 RUNTIMES = FirstOf(
     key="extend.for",
-    label="Runtime",
+    label=EXTEND("choices.runtime"),
     options=NAMES,
     usual=lambda request: find_usual_runtime(origin(request).config or {}, "vllm"),
 )
 GPU = Pick(
     key="extend.gpu",
-    label="GPU memory",
+    label=EXTEND("choices.gpu"),
     options={str(size): f"{size} GB" for size in SIZES},
     usual=lambda request: "80",
     menu=130,
 )
 DTYPE = Pick(
     key="extend.dtype",
-    label="KV cache in",
+    label=EXTEND("choices.dtype"),
     options={name: name for name in DTYPES},
     usual=lambda request: cache_type(request),
     menu=150,
 )
 SEQUENCES = Number(
     key="extend.sequences",
-    label="Parallel requests",
-    knob=Knob("Parallel requests", 1, MOST_SEQUENCES, "", log=True, integer=True, unit="sequences"),
+    label=EXTEND("choices.sequences"),
+    knob=Knob(EXTEND("choices.sequences"), 1, MOST_SEQUENCES, "", log=True, integer=True, unit="sequences"),
     usual=1,
 )
 WAY = Pick(
     key="extend.way",
-    label="Method to write",
+    label=EXTEND("choices.way"),
     options=WAYS | {REFUSED: words.TEXTS("no_way")},
     offered=lambda request: offered(request),
     needs=(TARGET, TRAINED, RUNTIMES),
     menu=260,
 )
-TABS = {name: words.TEXTS(f"tabs.{name}") for name in ("changes", "why", "runtimes", "training", "verify")}
-TAB = Pick(key="extend.tab", label="Details", options=TABS)
+TABS = words.TEXTS.group("tabs", only=("changes", "why", "runtimes", "training", "verify"))
+TAB = Pick(key="extend.tab", label=EXTEND("choices.tab"), options=TABS)
 PAGE = Page(
     "extend",
     (TAB, TARGET, TRAINED, RUNTIMES, GPU, DTYPE, SEQUENCES, WAY),
@@ -152,13 +154,13 @@ def _recognised_length(request: PictureRequest) -> int:
 def problem(request: PictureRequest) -> str:
     """Return why there is no answer, "" if there is one."""
     if request.subject.config is not None and is_pipeline_part(request.subject.config):
-        return 'A diffusion transformer has no context in tokens. See "Beyond the grid" on the page Axes.'
+        return EXTEND("problems.diffusion")
     if request.own is not None and is_encoder_only(request.own.config):
-        return 'An image encoder has no context in tokens. See "Beyond the grid" on the page Axes.'
+        return EXTEND("problems.encoder")
     try:
         _rank_ways(*_arguments(request))
     except (ValueError, ArithmeticError) as error:
-        return f"This config cannot be extended: {error}."
+        return EXTEND("problems.other", problem=error)
     return ""
 
 
@@ -168,7 +170,7 @@ def offered(request: PictureRequest) -> Mapping[str, str]:
         return {}
     best = _best_plan(_arguments(request), (request[RUNTIMES],))
     none = {REFUSED: words.TEXTS("no_way")} if best.refused else {}
-    return none | {way.id: WAYS[way.id] for way in best.advice.ways}
+    return none | {way.id: translate(WAYS[way.id]) for way in best.advice.ways}
 
 
 def unknown(request: PictureRequest) -> str:
@@ -215,7 +217,7 @@ def _arguments(request: PictureRequest) -> Arguments:
 def ways(request: PictureRequest) -> Table:
     """The ways to reach the length, in order, each with its reasons and what was measured."""
     made = answer(request)
-    return Table(figures.ways(made), "Methods that reach this length, best first", words.best(made), words=True)
+    return Table(figures.ways(made), EXTEND("ways_title"), words.best(made), words=True)
 
 
 @PAGE.picture(TARGET, TRAINED, WAY, config=True, pin=True, refuses=problem, query="extend.tab=why")
@@ -287,7 +289,7 @@ def options(request: PictureRequest) -> Table:
     known = answer(request).recognised
     base = start(known)
     sentence = extension(base, request[TARGET], known.trained.name)
-    return Table(methods(base, request[TARGET]), "Every method at this length", sentence)
+    return Table(methods(base, request[TARGET]), EXTEND("options_title"), sentence)
 
 
 @cache_by_config(KEPT)

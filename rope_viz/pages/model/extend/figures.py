@@ -14,9 +14,9 @@ from rope_viz.advice.plan.ways import SUPPORT, Way
 from rope_viz.figures import theme
 from rope_viz.figures.words import footnote
 from rope_viz.models.identity.identify_model import TrainedLength
-from rope_viz.texts import Texts
-from rope_viz.texts.numbers import format_tokens
+from rope_viz.texts import Texts, join
 
+EXTEND = Texts("model/extend")
 LEAST = 1024
 
 
@@ -24,7 +24,11 @@ def ways(plan: ExtensionPlan) -> list[dict[str, str]]:
     """Return the table of methods in ranked order, each with its support level and reasons."""
     known: set[str] = set()
     return [
-        {"way": f"{number}. {way.title}", "support": SUPPORT[way.rank], "why": " ".join(why(way, known))}
+        {
+            EXTEND("columns.way"): f"{number}. {way.title}",
+            EXTEND("columns.support"): SUPPORT[way.rank],
+            EXTEND("columns.why"): join(*why(way, known)),
+        }
         for number, way in enumerate(plan.advice.ways, start=1)
     ]
 
@@ -33,12 +37,12 @@ def why(way: Way, known: set[str]) -> Iterator[str]:
     """Yield a method's reasons and sourced measurements, except those in `known`; add them to it."""
     for reason in way.reasons:
         fact, colon, meaning = reason.partition(": ")
-        yield f"{fact}." if meaning in known else reason
+        yield EXTEND("fact", fact=fact) if meaning in known else reason
         if colon:
             known.add(meaning)
     for result in way.evidence:
         if result.text not in known:
-            yield f"Measured: {result.text}{footnote(result.source)}"
+            yield EXTEND("measured", result=f"{result.text}{footnote(result.source)}")
         known.add(result.text)
 
 
@@ -53,35 +57,50 @@ def memory(estimate: Memory, target: int, trained: TrainedLength) -> tuple[theme
     top = max(float(total[-1]), room) * 1.6
     low = min(weights, room) / 2.0
     traces = [
-        theme.line(lengths, total, "with the cache", theme.CURRENT, width=2.5, hovertemplate=HOVER, text=hovers(total)),
-        theme.line(lengths, np.full(len(lengths), weights), "weights", theme.PLAIN, dash="dot", hovertemplate=None),
+        theme.line(
+            lengths,
+            total,
+            EXTEND("memory.with_cache"),
+            theme.CURRENT,
+            width=2.5,
+            hovertemplate=HOVER,
+            text=hovers(total),
+        ),
+        theme.line(
+            lengths,
+            np.full(len(lengths), weights),
+            EXTEND("memory.weights"),
+            theme.PLAIN,
+            dash="dot",
+            hovertemplate=None,
+        ),
     ]
     ends = [
-        (math.log10(last), float(total[-1]), "weights and cache", theme.CURRENT),
-        (math.log10(last), weights, "weights", theme.PLAIN),
+        (math.log10(last), float(total[-1]), EXTEND("memory.both"), theme.CURRENT),
+        (math.log10(last), weights, EXTEND("memory.weights"), theme.PLAIN),
     ]
     rules = [
-        theme.rule(room, "one 80 GB GPU, 90 % of it", dash="dash"),
-        theme.rule(target, f"needed {format_tokens(target)}", axis="x", dash="dash"),
+        theme.rule(room, EXTEND("memory.gpu"), dash="dash"),
+        theme.rule(target, EXTEND("memory.needed", length=target), axis="x", dash="dash"),
     ]
     if trained.length < target:
-        name = trained.name.removesuffix(" length")
-        rules.append(theme.rule(trained.length, f"{name} {format_tokens(trained.length)}", axis="x"))
+        name = "trained" if trained.is_known else "original" if trained.divides else "limit"
+        rules.append(theme.rule(trained.length, EXTEND(f"memory.{name}", length=trained.length), axis="x"))
     fig = theme.figure(
         traces,
         x={
-            "title": "length (tokens, log)",
+            "title": EXTEND("memory.length_axis"),
             "type": "log",
             "range": theme.log_range(LEAST, last),
             **theme.length_ticks(LEAST, last),
         },
-        y={"title": "memory (GB, log)", "type": "log", "range": theme.log_range(low, top), **gigabytes(low, top)},
+        y={"title": EXTEND("memory.axis"), "type": "log", "range": theme.log_range(low, top), **gigabytes(low, top)},
         shapes=rules,
         notes=theme.spread_labels(ends, theme.log_range(low, top), log=True),
         margin={"l": 68, "r": 132, "t": 26, "b": 48},
     )
-    title = f"Weights {human(estimate.weights)} and cache {human(estimate.cached)} at {target:,} tokens, by length"
-    return fig, title
+    sizes = {"weights": human(estimate.weights), "cache": human(estimate.cached)}
+    return fig, EXTEND("memory.title", tokens=target, **sizes)
 
 
 HOVER = "%{text}<extra></extra>"
@@ -89,7 +108,7 @@ HOVER = "%{text}<extra></extra>"
 
 def hovers(total: np.ndarray) -> list[str]:  # type: ignore[type-arg]
     """Return the hover texts of the totals, which are in GB."""
-    return [f"weights and cache {human(value * 1e9)}" for value in total]
+    return [EXTEND("memory.hover", size=human(value * 1e9)) for value in total]
 
 
 def gigabytes(low: float, top: float) -> dict[str, object]:
@@ -178,7 +197,7 @@ def strip(layers: Layers) -> theme.DataFigure:
         "hoverongaps": False,
         "xgap": gap,
         "ygap": 4,
-        "hovertemplate": TEXTS("layers.hover") + "<extra></extra>",
+        "hovertemplate": TEXTS("layers.hover"),
         "name": TEXTS("layers.axis"),
     }
     fig = theme.figure(

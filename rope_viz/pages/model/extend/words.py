@@ -8,10 +8,9 @@ from rope_viz.advice.plan.verdict import find_measured, make_verdict
 from rope_viz.advice.plan.ways import SUPPORT, Way
 from rope_viz.figures.words import footnote, plain
 from rope_viz.models.identity.shipped_scaling import describe_method
-from rope_viz.pages.model.extend.figures import find_rows, row_of
+from rope_viz.pages.model.extend.figures import EXTEND, find_rows, row_of
 from rope_viz.texts import Sentence, Texts, join
-from rope_viz.texts.numbers import format_number, format_tokens
-from rope_viz.texts.texts import join_list
+from rope_viz.texts.texts import join_items, join_list
 
 TEXTS = Texts("model")
 
@@ -20,7 +19,7 @@ def describe_setting(way: Way) -> str:
     """Name an embedding that the user set: its method, and its base where that is another."""
     base, spec = way.recognised.spec.base, way.spec
     method = describe_method(spec)
-    return method if spec.base == base else f"{method}, {TEXTS('facts.base', base=spec.base)}"
+    return method if spec.base == base else join_items((method, TEXTS("facts.base", base=spec.base)))
 
 
 def refusals(plan: ExtensionPlan) -> str:
@@ -45,39 +44,41 @@ def have(plan: ExtensionPlan) -> str:
 
 def list_mistakes(plan: ExtensionPlan) -> str:
     """List likely mistakes in the length keys of the config as Markdown, "" if there are none."""
-    return "\n".join(f"- **Probably a mistake:** {plain(mistake)}" for mistake in plan.recognised.mistakes)
+    return "\n".join(f"- {EXTEND('mistake', mistake=plain(mistake))}" for mistake in plan.recognised.mistakes)
 
 
 def best(plan: ExtensionPlan) -> str:
     """Give the verdict and the best method in two sentences."""
     first, verdict = plan.advice.best, make_verdict(plan)
-    support = f"Support: {SUPPORT[first.rank]}.{footnote(first.source)}"
-    words = f"{verdict.words}. {verdict.measured}".strip() if verdict.words else verdict.reason
-    title = f"For **{format_tokens(plan.target)}** tokens: **{plain(first.title)}**."
-    return f"{title} {plain(verdict.headline)}. **{plain(words)}** {support}"
+    words = join(EXTEND("best.words", words=verdict.words), verdict.measured) if verdict.words else verdict.reason
+    return join(
+        EXTEND("best.title", target=plan.target, title=plain(first.title)),
+        EXTEND("best.headline", headline=plain(verdict.headline)),
+        EXTEND("best.reason", reason=plain(words)),
+        EXTEND("best.support", support=SUPPORT[first.rank], source=footnote(first.source)),
+    )
 
 
 def speeds(plan: ExtensionPlan) -> str:
     """Describe what the chosen method does to the pairs."""
-    numbers = plan.way.option
-    unseen = "no pair reaches" if not numbers.unseen else f"{numbers.unseen} pairs reach"
-    trained = plan.recognised.trained
-    which = "never seen in training" if trained.is_known else f"beyond those of {format_tokens(trained.length)} tokens"
-    return (
-        f"**{numbers.kept}** of {plan.way.spec.pairs} pairs keep their frequency; {numbers.blended} are blended and "
-        f"{numbers.divided} divided. At {format_tokens(plan.target)} tokens **{unseen}** angles {which}. "
-        f"Logits are multiplied by {format_number(numbers.logit_factor)}."
+    numbers, trained = plan.way.option, plan.recognised.trained
+    reach = f"speeds.{'some' if numbers.unseen else 'none'}_{'unseen' if trained.is_known else 'beyond'}"
+    counts = {"kept": numbers.kept, "blended": numbers.blended, "divided": numbers.divided}
+    return join(
+        EXTEND("speeds.bands", pairs=plan.way.spec.pairs, **counts),
+        EXTEND(reach, target=plan.target, unseen=numbers.unseen, trained=trained.length),
+        EXTEND("speeds.logits", factor=numbers.logit_factor),
     )
 
 
 def short(plan: ExtensionPlan) -> str:
     """Describe the effect on short texts."""
-    return " ".join(plain(sentence) for sentence in plan.advice.short)
+    return join(*map(plain, plan.advice.short))
 
 
 def memory(plan: ExtensionPlan) -> str:
     """Give cache, weights and the longest length that fits."""
-    return " ".join(plain(sentence) for sentence in plan.memory.sentences(plan.target))
+    return join(*map(plain, plan.memory.sentences(plan.target)))
 
 
 def unknown(plan: ExtensionPlan) -> str:
@@ -87,7 +88,7 @@ def unknown(plan: ExtensionPlan) -> str:
 
 def describe_support(plan: ExtensionPlan) -> str:
     """Return which runtimes read the written file as intended."""
-    return " ".join(plain(sentence) for sentence in (plan.file.generation, *plan.file.proof))
+    return join(*map(plain, (plan.file.generation, *plan.file.proof)))
 
 
 def layers(found: Layers) -> Sentence:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -24,12 +23,12 @@ from rope_viz.runtimes.axes import AxesAnswer, axes_answers
 from rope_viz.runtimes.compare import list_releases
 from rope_viz.runtimes.history import History
 from rope_viz.runtimes.trainers import TRAINERS
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, cache_by_language, join
 
 TEXTS, RUNTIMES = Texts("model/training"), Texts("model/runtimes")
 
 
-@functools.cache
+@cache_by_language()
 def list_cells() -> dict[str, str]:
     """Return {id: label} of every trainer with every server, row by row."""
     return {f"{trainer}_{server}": f"{one.label}, {server}" for trainer, one in TRAINERS.items() for server in SERVERS}
@@ -49,15 +48,21 @@ def make_cell_choice(find_matrix: Callable[[PictureRequest], TrainingMatrix], ne
 
 AT = Pick(
     key="runtimes.at",
-    label="Length",
+    label=RUNTIMES("choices.at"),
     options=figures.LENGTHS,
     when=lambda request: request.spec.scaling.depends_on_length,
 )
-VLLM = Pick(key="runtimes.vllm", label="My vLLM", options={v: f"vLLM {v}" for v in list_releases()["vllm"]})
-SGLANG = Pick(key="runtimes.sglang", label="My SGLang", options={v: f"SGLang {v}" for v in list_releases()["sglang"]})
+VLLM = Pick(
+    key="runtimes.vllm", label=RUNTIMES("choices.vllm"), options={v: f"vLLM {v}" for v in list_releases()["vllm"]}
+)
+SGLANG = Pick(
+    key="runtimes.sglang",
+    label=RUNTIMES("choices.sglang"),
+    options={v: f"SGLang {v}" for v in list_releases()["sglang"]},
+)
 GRID_HEIGHTS = (745, 920)
 """Pixels of the table of trainers, on a wide and on a narrow screen."""
-ALL = Switch(key="runtimes.all", label="Also models on which all runtimes agree")
+ALL = Switch(key="runtimes.all", label=RUNTIMES("choices.all"))
 CELL = make_cell_choice(lambda request: trainings(request), (AT, VLLM, SGLANG))
 PAGE = Page(
     "runtimes",
@@ -116,15 +121,8 @@ def diffusion(request: PictureRequest) -> str:
     drawn = is_pipeline_part(request.subject.config)
     if not drawn and not is_encoder_only(request.subject.config):
         return ""
-    one = (
-        "a diffusion transformer: it runs in diffusers and similar libraries, not in these runtimes of language models"
-        if drawn
-        else "an encoder without a language model, and these runtimes are compared for language models only"
-    )
-    return (
-        f"**{plain(request.subject.name)}** is {one}. "
-        "The page [Axes](/axes) shows its axes, its frequencies and how to extend it beyond the trained grid."
-    )
+    kind = RUNTIMES("other_kinds.diffusion" if drawn else "other_kinds.encoder", name=plain(request.subject.name))
+    return join(kind, RUNTIMES("other_kinds.axes"))
 
 
 def unmatched(request: PictureRequest) -> str:
@@ -150,14 +148,14 @@ def matrix(request: PictureRequest) -> Table:
     """Every runtime's answer as text, with its reason and its repair."""
     sentence = words.whose(config_in_question(request), sequence_length(request))
     rows = figures.matrix(answers(request), config_in_question(request).config)
-    return Table(rows, "How each runtime reads this config", sentence, words=True)
+    return Table(rows, RUNTIMES("matrix_title"), sentence, words=True)
 
 
 @PAGE.picture(config=True, height=lambda request: ROW * (len(several(request)) + 2), refuses=diffusion)
 def axes(request: PictureRequest) -> Table:
     """What each runtime does with the axes of a model that reads images and videos: sections, positions, YaRN."""
     found = several(request)
-    title = "What each runtime does with the axes of the positions"
+    title = RUNTIMES("axes.title")
     return Table(figures.several(found), title, words.several(found), words=True)
 
 
@@ -228,7 +226,7 @@ def list_height(request: PictureRequest) -> int:
 def models(request: PictureRequest) -> Table:
     """The whole list of models against every runtime."""
     rows = figures.model_list(everything=request[ALL])
-    return Table(rows, "All models in every runtime", words.model_list())
+    return Table(rows, RUNTIMES("models_title"), words.model_list())
 
 
 @cache_by_config(64)

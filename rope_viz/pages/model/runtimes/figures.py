@@ -10,6 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rope_viz.advice.plan import extend, runtime_matrix
+from rope_viz.advice.plan.extend import Option
 from rope_viz.advice.plan.rank_methods import USUAL
 from rope_viz.advice.plan.runtime_matrix import RuntimeAnswer, RuntimeCase, RuntimeMatrix, find_largest_ratio
 from rope_viz.advice.training.match_training import SCORE_TOLERANCE, Match, TrainingMatrix, state_of
@@ -18,18 +19,21 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.embedding.spectrum import find_peak
 from rope_viz.figures import compared, line_styles, method_curves, theme
 from rope_viz.figures.line_styles import pin_rule_x
-from rope_viz.figures.words import footnote
+from rope_viz.figures.words import BANDS, footnote, name_band
 from rope_viz.models.model_config import ModelConfig
-from rope_viz.pages.model.runtimes.words import UNKNOWN
 from rope_viz.runtimes.asked_engines import describe_asked
 from rope_viz.runtimes.axes import AxesAnswer
 from rope_viz.runtimes.compare import describe_temperature
 from rope_viz.runtimes.releases import RELEASES
-from rope_viz.texts import Texts
+from rope_viz.runtimes.verdict_counts import find_state
+from rope_viz.texts import Texts, join
+from rope_viz.texts.line_breaks import wrap_letters
+from rope_viz.texts.texts import join_clauses, join_items
 
 TEXTS = Texts("model/training")
 RUNTIMES = Texts("runtimes")
-LENGTHS = {"start": "Short sequences", "target": "At the target length"}
+TABLE = Texts("model/runtimes")
+LENGTHS = TABLE.group("lengths")
 
 
 def curves(answers: RuntimeMatrix, spec: RopeSpec, *, pin: int | None = None) -> tuple[go.Figure, str]:
@@ -37,12 +41,11 @@ def curves(answers: RuntimeMatrix, spec: RopeSpec, *, pin: int | None = None) ->
     groups = runtime_matrix.group_differing(answers)
     if not groups:
         fig = method_curves.ratios(compared.compared(spec, []), pin=pin)
-        return fig, "Scaled over plain frequency of each pair, the same in every runtime that accepts the config"
+        return fig, TABLE("curves.same_title")
     reference = answers.rows[0]
     remote = bool(reference.comparison.emulation.remote)
-    ref_name = "The model's own code" if remote else reference.name
+    ref_name = TABLE("curves.own_code") if remote else reference.name
     agreeing = sum(row.comparison.agrees and row.comparison.emulation.supported for row in answers.rows) - (not remote)
-    more = f" and {agreeing} more" if agreeing > 0 else ""
     pairs = max(spec.pairs, *(len(values) for _, values in groups))
     pair = np.arange(pairs)
     traces = [
@@ -52,12 +55,12 @@ def curves(answers: RuntimeMatrix, spec: RopeSpec, *, pin: int | None = None) ->
             ref_name,
             theme.CURRENT,
             width=2.5,
-            hovertemplate=f"{ref_name}{more}: 1<extra></extra>",
+            hovertemplate=f"{with_others(ref_name, agreeing)}: 1<extra></extra>",
         )
     ]
     peaks = []
     for (rows, values), (colour, dash) in zip(groups, line_styles.take_slots(len(groups)), strict=True):
-        names = ", ".join(row.name for row in rows)
+        names = join_items([row.name for row in rows])
         traces.append(
             theme.line(
                 np.arange(len(values)),
@@ -69,8 +72,7 @@ def curves(answers: RuntimeMatrix, spec: RopeSpec, *, pin: int | None = None) ->
             )
         )
         top = find_peak(np.abs(np.log(values)))
-        short = rows[0].name if len(rows) == 1 else f"{rows[0].name} and {len(rows) - 1} more"
-        peaks.append((top, float(values[top]), short, colour))
+        peaks.append((top, float(values[top]), with_others(rows[0].name, len(rows) - 1), colour))
     ends = [1.0, *(y for _, y, _, _ in peaks)]
     low, high = min(0.5, rounded(min(ends) / 1.3, math.floor)), max(2.0, rounded(max(ends) * 1.3, math.ceil))
     ticks = [2.0**e for e in range(round(math.log2(low)), round(math.log2(high)) + 1)]
@@ -78,27 +80,35 @@ def curves(answers: RuntimeMatrix, spec: RopeSpec, *, pin: int | None = None) ->
         traces,
         x=theme.pair_axis(pairs),
         y={
-            "title": f"θᵢ over that of {reference.name} (log)",
+            "title": TABLE("curves.axis", reference=reference.name),
             "type": "log",
             "range": theme.log_range(low, high),
             "tickvals": ticks[:: 1 + len(ticks) // 9],
             "ticktext": [times(value) for value in ticks[:: 1 + len(ticks) // 9]],
         },
         shapes=pin_rule_x(pin, spec),
-        notes=[base_label(f"{reference.name}{more}", min(ends) < 0.99), *peak_labels(peaks, pairs, low, high)],
+        notes=[
+            base_label(with_others(reference.name, agreeing), min(ends) < 0.99),
+            *peak_labels(peaks, pairs, low, high),
+        ],
         margin={"l": 68, "r": 24, "t": 26, "b": 48},
     )
-    names = "; ".join(f"{name} {times(y)} at pair {x}" for x, y, name, _ in peaks)
-    return fig, f"Frequency of each pair over that of {reference.name}: {names}"
+    largest = join_clauses([TABLE("curves.peak", name=name, ratio=times(y), pair=x) for x, y, name, _ in peaks])
+    return fig, TABLE("curves.title", reference=reference.name, peaks=largest)
+
+
+def with_others(name: str, others: int) -> str:
+    """Return a name, with the number of others that have the same line."""
+    return TABLE("curves.more", name=name, count=others) if others > 0 else name
 
 
 def matrix(answers: RuntimeMatrix, config: ModelConfig) -> list[dict[str, str]]:
     """Return a table row per runtime, with a column for the attention temperature of a model that has one."""
     return [
         {
-            "runtime": row.name,
-            "frequencies and factors": "the reference" if reference(row, answers) else row.verdict,
-            "why, and what repairs it": " ".join(filter(None, [reason(row), remedy(row), tell_asked(row)])),
+            TABLE("columns.runtime"): row.name,
+            TABLE("columns.verdict"): TABLE("columns.reference") if reference(row, answers) else row.verdict,
+            TABLE("columns.why"): join(reason(row), remedy(row), tell_asked(row)),
         }
         | _temperature(row, config)
         for row in answers.rows
@@ -108,7 +118,7 @@ def matrix(answers: RuntimeMatrix, config: ModelConfig) -> list[dict[str, str]]:
 def tell_asked(row: RuntimeAnswer) -> str:
     """Return in which releases the whole engine answered, as a sentence; "" where none was asked."""
     found = describe_asked(row.comparison.emulation.known.asked)
-    return f"{found.capitalize()}." if found else ""
+    return TABLE("asked", asked=found.capitalize()) if found else ""
 
 
 def _temperature(row: RuntimeAnswer, config: ModelConfig) -> dict[str, str]:
@@ -119,7 +129,7 @@ def _temperature(row: RuntimeAnswer, config: ModelConfig) -> dict[str, str]:
 
 def reason(row: RuntimeAnswer) -> str:
     """Return why a runtime's answer is what it is; the file that was not read is a footnote."""
-    return f"{UNKNOWN}{footnote(row.why)}" if row.comparison.how == "not known" else row.why
+    return f"{TABLE('unread')}{footnote(row.why)}" if row.comparison.how == "not known" else row.why
 
 
 def reference(row: RuntimeAnswer, answers: RuntimeMatrix) -> bool:
@@ -132,8 +142,8 @@ def remedy(row: RuntimeAnswer) -> str:
     """Return the fix for a row as a sentence, "" if there is none."""
     _, colon, why = row.repair.partition("nothing: ")
     if colon:
-        return f"No repair: {why}."
-    return f"Repair: {row.repair}" if row.repair else ""
+        return TABLE("no_repair", why=why)
+    return TABLE("repair", repair=row.repair) if row.repair else ""
 
 
 def model_list(*, everything: bool = False) -> list[dict[str, str]]:
@@ -141,8 +151,8 @@ def model_list(*, everything: bool = False) -> list[dict[str, str]]:
     rows = []
     for name, answers in runtime_matrix.compare_catalog():
         if everything or find_largest_ratio(answers.rows) > 1.0:
-            cells = {row.name: compact(row.verdict) for row in answers.rows}
-            rows.append({"model": name, **{key: cells[key] for key in sorted(cells, key=order)}})
+            cells = {row.name: compact(row) for row in answers.rows}
+            rows.append({TABLE("columns.model"): name, **{key: cells[key] for key in sorted(cells, key=order)}})
     # Drop columns without a difference, such as the reference's.
     silent = [key for key in rows[0] if all(row[key] == "·" for row in rows)]
     return [{key: text for key, text in row.items() if key not in silent} for row in rows]
@@ -151,14 +161,16 @@ def model_list(*, everything: bool = False) -> list[dict[str, str]]:
 def several(answers: Sequence[AxesAnswer]) -> list[dict[str, str]]:
     """Return how each runtime treats the position axes; a single row for a one-axis model."""
     if not answers:
-        return [{"runtime": "all", "pairs of each axis": "one axis: every token has one position"}]
+        return [{TABLE("columns.runtime"): TABLE("axes.all"), TABLE("axes.pairs_column"): TABLE("axes.one_axis")}]
     return [
         {
-            "runtime": answer.name,
-            "pairs of each axis": answer.sections,
-            "against transformers": answer.against,
-            "text behind the film": "-" if answer.behind is None else f"at {answer.behind:g}",
-            "times of four grids": "-" if answer.times is None else ", ".join(f"{time:g}" for time in answer.times),
+            TABLE("columns.runtime"): answer.name,
+            TABLE("axes.pairs_column"): answer.sections,
+            TABLE("axes.against_column"): answer.against,
+            TABLE("axes.behind_column"): "-" if answer.behind is None else TABLE("axes.at", position=answer.behind),
+            TABLE("axes.times_column"): "-"
+            if answer.times is None
+            else join_items([f"{time:g}" for time in answer.times]),
             "YaRN": answer.extension or "-",
         }
         for answer in answers
@@ -169,22 +181,25 @@ def options(spec: RopeSpec, target: int) -> list[dict[str, Any]]:
     """Return what each method would do to this model at the target length, a row per method."""
     rows = [
         {
-            "method": LABELS[option.method],
+            TABLE("options.method"): LABELS[option.method],
             # Plain RoPE has no factor, whatever the target length.
-            "factor s": 1.0 if option.method == "none" else option.factor,
-            "kept": option.kept,
-            "blended": option.blended,
-            "divided": option.divided,
-            "sped up": option.sped,
-            "still": option.still,
-            "pairs at unseen angles": option.unseen,
-            "attention factor": option.attention_factor,
-            "logits × (λ)": option.logit_factor,
-            "first negative distance": "none" if option.first_negative is None else f"{option.first_negative:,}",
+            TABLE("options.factor"): 1.0 if option.method == "none" else option.factor,
+            **{name_band(band): count for band, count in zip(BANDS, count_bands(option), strict=True)},
+            TABLE("options.unseen"): option.unseen,
+            TABLE("options.attention"): option.attention_factor,
+            TABLE("options.logits"): option.logit_factor,
+            TABLE("options.negative"): TABLE("options.none")
+            if option.first_negative is None
+            else f"{option.first_negative:,}",
         }
         for option in runtime_matrix.measure_methods(spec, target)
     ]
     return compared.without_zeros(rows)
+
+
+def count_bands(option: Option) -> tuple[int, ...]:
+    """Return the number of pairs in each band, in the order of `BANDS`."""
+    return option.kept, option.blended, option.divided, option.sped, option.still
 
 
 def methods(asked: RuntimeCase, target: int) -> dict[str, str]:
@@ -193,12 +208,14 @@ def methods(asked: RuntimeCase, target: int) -> dict[str, str]:
     return {name: LABELS[name] for name in names if name != "none" and extend.fits(asked.spec, name, target)}
 
 
-def compact(verdict: str) -> str:
+def compact(row: RuntimeAnswer) -> str:
     """Shorten a verdict for a narrow cell: · agrees, ∘ agrees by rule, ? unknown."""
-    signs = {"agrees": "·", "agrees (by rule)": "∘", "not known": "?"}
-    return signs.get(
-        verdict, verdict.replace(" at pair ", " · ").replace("cos and sin", "cos").replace("(by rule)", "∘")
-    )
+    state = find_state(row.comparison)
+    if state == "not known":
+        return "?"
+    if state == "agrees":
+        return "·" if row.comparison.how == "executed" else "∘"
+    return row.verdict.replace(" at pair ", " · ").replace("cos and sin", "cos").replace("(by rule)", "∘")
 
 
 def order(name: str) -> int:
@@ -216,13 +233,7 @@ def explained(row: RuntimeAnswer) -> str:
 
 def wrapped(text: str, width: int = 64) -> str:
     """Wrap the text at `width` characters and neutralise Plotly's markup."""
-    lines, line = [], ""
-    for word in text.replace("<", "‹").replace(">", "›").replace("%{", "% {").split():
-        if line and len(line) + len(word) >= width:
-            lines.append(line)
-            line = ""
-        line = f"{line} {word}".strip()
-    return "<br>".join([*lines, line])
+    return "<br>".join(wrap_letters(text.replace("<", "‹").replace(">", "›").replace("%{", "% {"), width))
 
 
 def rounded(value: float, how: Any) -> float:

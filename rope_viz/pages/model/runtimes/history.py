@@ -16,7 +16,8 @@ from rope_viz.runtimes.asked_engines import AS_INTENDED
 from rope_viz.runtimes.history import History, Span, format_releases, is_next, trace_releases
 from rope_viz.runtimes.releases import REFERENCE, RELEASES, format_name
 from rope_viz.runtimes.verdict_counts import State, find_state
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, join
+from rope_viz.texts.texts import join_clauses
 
 TEXTS = Texts("model/runtimes")
 MARKS: dict[State, tuple[str, str]] = {
@@ -96,7 +97,9 @@ def draw(found: Sequence[History]) -> go.Figure:
             for place, release in enumerate(span.releases):
                 share = 0.5 if len(span.releases) == 1 else 0.15 + 0.7 * place / (len(span.releases) - 1)
                 mark = {"x": (number + share) / len(spans), "lane": lane, "how": span.how, "release": release}
-                mark["text"] = f"{name} {release}: {span.words} ({span.how})"
+                mark["text"] = TEXTS(
+                    "history.mark", release=f"{name} {release}", verdict=span.words, known=name_evidence(span.how)
+                )
                 if before is not None:
                     dash = "solid" if is_next(span.runtime, before["release"], release) else "dot"
                     lines[dash] += [before["x"], mark["x"], None]
@@ -162,12 +165,12 @@ def format_ends(span: LaneSpan) -> str:
 def list_releases(found: Sequence[History]) -> dict[str, list[str]]:
     """Return every mark of the time line with its verdict and how that is known, by column."""
     rows = [
-        (name, release, span.words, span.how)
+        (name, release, span.words, name_evidence(span.how))
         for name, spans in list_lanes(found).items()
         for span in spans
         for release in span.releases
     ]
-    return dict(zip(TEXTS.group("history.columns"), map(list, zip(*rows, strict=True)), strict=True))
+    return dict(zip(TEXTS.group("history.columns").values(), map(list, zip(*rows, strict=True)), strict=True))
 
 
 def tabulate(found: Sequence[History]) -> list[dict[str, str]]:
@@ -196,13 +199,19 @@ def describe(span: Span, base: Emulation) -> str:
     source = footnote(span.last.emulation.known.source.rstrip("."))
     if span.how == "not known":
         return f"{span.words}{source}"
-    return f"{span.words}, {span.how}. {explain(span.last, base)}".strip() + source
+    found = TEXTS("history.found", verdict=span.words, known=name_evidence(span.how))
+    return join(found, explain(span.last, base)) + source
+
+
+def name_evidence(how: str) -> str:
+    """Return how an answer is known, as a label."""
+    return TEXTS(f"history.evidence.{how.replace(' ', '_')}")
 
 
 def summarise(found: Sequence[History]) -> str:
     """Count the runtimes whose known releases compute different things, and name the change nearest to today."""
     changed = [history for history in found if history.changes]
     if not changed:
-        return f"{TEXTS('history.same', reference=REFERENCE)} {TEXTS('history.gaps')}"
+        return join(TEXTS("history.same", reference=REFERENCE), TEXTS("history.gaps"))
     parts = [plain(history.sentence(format_name(history.runtime))) for history in changed]
-    return f"{'; '.join(parts)}. {TEXTS('history.gaps')}"
+    return join(TEXTS("whose.sentence", whose=join_clauses(parts)), TEXTS("history.gaps"))

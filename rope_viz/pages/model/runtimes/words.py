@@ -18,20 +18,16 @@ from rope_viz.advice.verify.check_rope import Difference
 from rope_viz.advice.verify.identify_rotation import Identified, Method
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures.words import footnote, plain
-from rope_viz.models.user_config import join_words
 from rope_viz.runtimes.axes import AxesAnswer
 from rope_viz.runtimes.longest_length import describe_derived_lengths
 from rope_viz.runtimes.provenance import converted_only, executed_counts
 from rope_viz.runtimes.releases import REFERENCE, format_name, format_version
 from rope_viz.runtimes.releases import RUNTIMES as TODAY
-from rope_viz.texts import Texts
-from rope_viz.texts.numbers import format_number, format_tokens
+from rope_viz.texts import Texts, join
+from rope_viz.texts.texts import join_clauses, join_items, join_list
 
 TEXTS = Texts("model/training")
 RUNTIMES = Texts("model/runtimes")
-TABLE = RUNTIMES("table")
-MARKS = RUNTIMES("marks")
-UNKNOWN = RUNTIMES("unread")
 
 
 def count_agreeing(board: RuntimeMatrix) -> tuple[int, int]:
@@ -48,29 +44,32 @@ def find_agreeing(rows: Sequence[RuntimeAnswer]) -> list[RuntimeAnswer]:
 def agreement(board: RuntimeMatrix) -> str:
     """Count the runtimes that agree, and list those that differ, refuse or are unknown."""
     if board.problem:
-        return f"The runtimes cannot be compared: {board.problem}."
+        return RUNTIMES("agreement.problem", problem=board.problem)
     rows = [row for row in board.rows if row.runtime]
     unknown = [row.name for row in rows if row.comparison.how == "not known"]
     if len(unknown) == len(rows):
-        return RUNTIMES("unknown", unread=UNKNOWN, source=footnote(rows[0].why))
+        return RUNTIMES("unknown", unread=RUNTIMES("unread"), source=footnote(rows[0].why))
     same = find_agreeing(rows)
     ruled = [row.name for row in same if row.comparison.how == "by rule"]
-    reference = "the model's own code" if board.rows[0].comparison.emulation.remote else board.rows[0].name
-    other = [f"{row.name} differs: {row.verdict}" for row in rows if row.differs and not row.comparison.effect]
+    reference = RUNTIMES("agreement.own_code") if board.rows[0].comparison.emulation.remote else board.rows[0].name
+    other = [
+        RUNTIMES("agreement.differs", name=row.name, verdict=row.verdict)
+        for row in rows
+        if row.differs and not row.comparison.effect
+    ]
     refusing = [row.name for row in rows if refuses(row) and row.name not in unknown]
     parts = [*gathered(rows), *other]
     if refusing:
-        parts.append(f"{join_words(refusing)} {'refuse' if len(refusing) > 1 else 'refuses'} it")
+        parts.append(RUNTIMES("agreement.refuse", count=len(refusing), names=join_list(refusing)))
     if ruled:
-        parts.append(f"{join_words(ruled)} by rule, not executed")
+        parts.append(RUNTIMES("agreement.by_rule", names=join_list(ruled)))
     if unknown:
-        parts.append(f"for {join_words(unknown)} it is **not known**")
+        parts.append(RUNTIMES("agreement.not_known", names=join_list(unknown)))
     if len(same) == len(rows):
-        softmax = "and, where it was measured, softmax"
-        all_agree = f"**All {len(rows)} runtimes agree** on frequencies, factor on cos and sin {softmax}"
-        return f"{'; '.join([all_agree, *parts])}."
-    count = f"**{len(same)} of {len(rows)} runtimes agree** ({reference} is the reference)"
-    return f"{count}; {'; '.join(parts)}."
+        first = RUNTIMES("agreement.all", count=len(rows))
+    else:
+        first = RUNTIMES("agreement.some", same=len(same), count=len(rows), reference=reference)
+    return RUNTIMES("agreement.sentence", clauses=join_clauses([first, *parts]))
 
 
 def refuses(row: RuntimeAnswer) -> bool:
@@ -84,39 +83,44 @@ def gathered(rows: list[RuntimeAnswer]) -> list[str]:
     for row in rows:
         if row.comparison.effect:
             out.setdefault(row.verdict, []).append(row.name)
-    return [f"{join_words(names)} {'are' if len(names) > 1 else 'is'} off by **{text}**" for text, names in out.items()]
+    return [
+        RUNTIMES("agreement.off", count=len(names), names=join_list(names), verdict=text) for text, names in out.items()
+    ]
 
 
 def whose(asked: RuntimeCase, length: int | None) -> str:
     """Name the config and the length in question, and the lengths that servers derive from the config."""
-    at = "" if length is None else f", at {format_tokens(length)} tokens"
-    layer = f", its {plain(asked.layer.replace('_', ' '))} layers" if asked.layer else ""
-    problem = (
-        f" No config expresses exactly this ({plain(asked.problem)}). This is the closest." if asked.problem else ""
+    subject = plain(asked.whose)
+    if asked.layer:
+        subject = RUNTIMES("whose.layer", whose=subject, layer=plain(asked.layer.replace("_", " ")))
+    if length is not None:
+        subject = RUNTIMES("whose.at", whose=subject, length=length)
+    return join(
+        RUNTIMES("whose.sentence", whose=subject),
+        RUNTIMES("whose.problem", problem=plain(asked.problem)) if asked.problem else "",
+        *(RUNTIMES("whose.sentence", whose=text) for text in release_history(asked, length)),
+        describe_derived_lengths(asked.config),
     )
-    changed = "".join(f" {text}." for text in release_history(asked, length))
-    lengths = describe_derived_lengths(asked.config)
-    return f"{plain(asked.whose)}{layer}{at}.{problem}{changed}{f' {lengths}' if lengths else ''}"
 
 
 def counts() -> str:
     """Count the executed architectures per runtime of today; the older releases have a section of their own."""
     today = {(name, format_version(release)) for name, release in TODAY}
-    found = [f"{format_name(name)} {at}: {count}" for name, at, count in executed_counts() if (name, at) in today]
+    found = [
+        RUNTIMES("executed_in", release=f"{format_name(name)} {at}", count=count)
+        for name, at, count in executed_counts()
+        if (name, at) in today
+    ]
     alone = len(converted_only())
-    return RUNTIMES("executed", counts=", ".join(found), alone=alone)
+    return RUNTIMES("executed", counts=join_items(found), alone=alone)
 
 
 def faithful(made: Export, name: str) -> str:
     """Return whether the exported text gives the intended frequencies."""
     if made.faithful:
         return RUNTIMES("faithful", name=name)
-    off = (
-        f" Frequencies would be off by up to ×{format_number(made.effect.ratio)}, at pair {made.effect.pair}."
-        if made.effect
-        else ""
-    )
-    return f"**{name} cannot do this**: {plain(made.reason.rstrip('.'))}.{off}"
+    off = RUNTIMES("off", ratio=made.effect.ratio, pair=made.effect.pair) if made.effect else ""
+    return join(RUNTIMES("not_faithful", name=name, reason=plain(made.reason.rstrip("."))), off)
 
 
 def extension(spec: RopeSpec, target: int, name: str) -> str:
@@ -140,17 +144,19 @@ def several(answers: Sequence[AxesAnswer]) -> str:
     groups: dict[float, list[str]] = {}
     for answer in known:
         groups.setdefault(answer.behind or 0.0, []).append(answer.name)
-    video = RUNTIMES("axes.video")
+    video = ""
     if len(groups) == 1:
-        parts = [f"{video} at {next(iter(groups)):g} in every runtime."]
+        video = RUNTIMES("axes.video_same", at=next(iter(groups)))
     elif groups:
-        parts = [f"{video} {'; '.join(f'**at {at:g}** in {join_words(names)}' for at, names in groups.items())}."]
-    else:
-        parts = []
-    diffs = [f"in {answer.name} {answer.against}" for answer in answers if answer.against not in ("-", "agrees")]
-    parts.append(RUNTIMES("axes.pairs", pairs="; ".join(diffs)) if diffs else RUNTIMES("axes.same"))
-    parts.append(RUNTIMES("axes.seconds"))
-    return " ".join(parts)
+        places = [RUNTIMES("axes.place", at=at, names=join_list(names)) for at, names in groups.items()]
+        video = RUNTIMES("axes.video", places=join_clauses(places))
+    diffs = [
+        RUNTIMES("axes.differs", name=answer.name, against=answer.against)
+        for answer in answers
+        if answer.against not in ("-", "agrees")
+    ]
+    pairs = RUNTIMES("axes.pairs", pairs=join_clauses(diffs)) if diffs else RUNTIMES("axes.same")
+    return join(video, pairs, RUNTIMES("axes.seconds"))
 
 
 def summarise(found: TrainingMatrix) -> str:
@@ -166,8 +172,8 @@ def summarise(found: TrainingMatrix) -> str:
         parts = [TEXTS("unknown", server=first)]
     sentence = "" if found.worst is None else plain(describe_match(found.find(*found.worst)))
     largest = TEXTS("worst", sentence=sentence) if sentence else TEXTS("none_differs")
-    pairs = f" {TEXTS('permuted', trainers=', '.join(found.permuted))}" if found.permuted else ""
-    return f"{'; '.join(parts)}. {largest}{pairs}"
+    pairs = TEXTS("permuted", trainers=join_items(found.permuted)) if found.permuted else ""
+    return join(TEXTS("clauses", clauses=join_clauses(parts)), largest, pairs)
 
 
 def describe_rotation(found: Identified) -> str:
@@ -181,9 +187,9 @@ def describe_rotation(found: Identified) -> str:
         parts.append(describe_method(found.method))
         if found.method.still:
             parts.append(str(TEXTS("identify.still", count=found.method.still)))
-    few = f" {TEXTS('identify.few')}" if found.method is None else ""
-    against = " ".join(map(describe_finding, found.findings)) or TEXTS("identify.same")
-    return f"{' · '.join(parts)}.{few} {against}"
+    few = TEXTS("identify.few") if found.method is None else ""
+    against = join(*map(describe_finding, found.findings)) or TEXTS("identify.same")
+    return join(TEXTS("clauses", clauses=" · ".join(parts)), few, against)
 
 
 def describe_method(method: Method) -> str:

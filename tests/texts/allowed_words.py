@@ -1,0 +1,26 @@
+"""Words that the screen shows in every language: names, commands, functions and units.
+
+Names of models and runtimes come from their lists; code, formulas and words with digits or capitals inside by form.
+"""
+
+from rope_viz.figures.hands import WORDS
+from rope_viz.pages.learn.figures import SENTENCE
+from rope_viz.studies.attention import DEFAULT_SENTENCE
+
+ALLOWED = {
+    # sentences that models read
+    *WORDS,
+    *SENTENCE.split(),
+    *DEFAULT_SENTENCE.split(),
+    *"Rome Paris movie theater home".split(),
+    # functions and signs of formulas
+    *"sin cos log exp mod max min inf pi theta lambda".split(),
+    # units
+    *"px ms tok kB dB GB MB GiB MiB KiB tokens".split()[:-1],
+    # names of methods, libraries and programs
+    *"llama cpp transformers torch flash attn Hugging Face Megatron Ollama Axolotl Unsloth Triton NumPy".split(),
+    *"Llama Qwen Gemma Mistral Phi Kimi Grok Falcon Mixtral Ministral".split(),
+    *"Streamlit Plotly Matplotlib RoPE Viz".split(),
+    # authors of sources
+    *"et al".split(),
+}
