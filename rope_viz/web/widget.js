@@ -218,4 +218,5 @@ addStyle(`
   .rv-widget .rv-hands .rv-circle { grid-area: 1 / 1; margin: 0; }
   .rv-widget .rv-hands .rv-circle canvas { height: 320px; }
 }
+@container (max-width: 640px) { .rv-widget .rv-hands .rv-circle canvas { height: 208px; } }
 `);

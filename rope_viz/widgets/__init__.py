@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from rope_viz.texts import Texts
 
 if TYPE_CHECKING:
-    from rope_viz.widgets.notebook import Clocks as Clocks
-    from rope_viz.widgets.notebook import Decay as Decay
-    from rope_viz.widgets.notebook import Frequencies as Frequencies
-    from rope_viz.widgets.notebook import Hands as Hands
-    from rope_viz.widgets.notebook import Scaling as Scaling
+    from rope_viz.widgets.notebook import ClocksWidget as Clocks
+    from rope_viz.widgets.notebook import DecayWidget as Decay
+    from rope_viz.widgets.notebook import FrequenciesWidget as Frequencies
+    from rope_viz.widgets.notebook import HandsWidget as Hands
+    from rope_viz.widgets.notebook import ScalingWidget as Scaling
     from rope_viz.widgets.notebook import show as show
 
 __all__ = ["Clocks", "Decay", "Frequencies", "Hands", "Scaling", "show"]
@@ -31,7 +31,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(importlib.import_module(f"{__name__}.notebook"), name)
+        return getattr(importlib.import_module(f"{__name__}.notebook"), name if name == "show" else f"{name}Widget")
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("rope_viz"):
             raise

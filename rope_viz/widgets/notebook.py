@@ -43,7 +43,7 @@ class PictureWidget(anywidget.AnyWidget):
     )
     pin = traitlets.Int(None, allow_none=True).tag(sync=True)
     _picture = traitlets.Unicode().tag(sync=True)
-    _sliders = traitlets.List().tag(sync=True)
+    _sliders: traitlets.List[Any] = traitlets.List().tag(sync=True)
     _fixed = traitlets.Dict().tag(sync=True)
     _needs_plotly = traitlets.Bool(False).tag(sync=True)
     _plotly = traitlets.Unicode().tag(sync=True)
@@ -106,37 +106,37 @@ class PictureWidget(anywidget.AnyWidget):
         self._plotly = base64.b64encode(gzip.compress(plotly_js().encode(), mtime=0)).decode()
 
 
-class Clocks(PictureWidget):
+class ClocksWidget(PictureWidget):
     """Every pair of the embedding as a clock that turns with the position."""
 
     name = "Clocks"
 
 
-class Hands(PictureWidget):
+class HandsWidget(PictureWidget):
     """The query and the key of two words as the hands of a clock, above a ruler of positions."""
 
     name = "Hands"
 
 
-class Frequencies(PictureWidget):
+class FrequenciesWidget(PictureWidget):
     """The wavelength of every pair, before and after scaling."""
 
     name = "Frequencies"
 
 
-class Decay(PictureWidget):
+class DecayWidget(PictureWidget):
     """The score of a query and a key over their distance."""
 
     name = "Decay"
 
 
-class Scaling(PictureWidget):
+class ScalingWidget(PictureWidget):
     """The embedding's scaling method compared with others."""
 
     name = "Scaling"
 
 
-WIDGETS: tuple[type[PictureWidget], ...] = (Clocks, Hands, Frequencies, Decay, Scaling)
+WIDGETS: tuple[type[PictureWidget], ...] = (ClocksWidget, HandsWidget, FrequenciesWidget, DecayWidget, ScalingWidget)
 assert [widget.name for widget in WIDGETS] == [*PICTURES]
 
 

@@ -15,6 +15,7 @@ from rope_viz.picture.outputs import Figure
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Texts
+from rope_viz.texts.texts import language_code
 from rope_viz.widgets.module import ALONE, make_module
 from rope_viz.widgets.state import find_picture, list_sliders, read_state, render
 
@@ -40,7 +41,7 @@ def make_page(picture: Picture, request: PictureRequest) -> bytes:
     title, data = html.escape(picture(request).title), json.dumps(state).replace("<", "\\u003c")
     start = f'render({{ model: makeModel({data}), el: document.querySelector("#picture") }});'
     return (
-        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        f'<!DOCTYPE html><html lang="{language_code()}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title} · RoPE Viz</title><style>{STYLE}</style>{library}</head>"
         f'<body><main id="picture" aria-label="{title}"></main>{note}'
@@ -83,6 +84,7 @@ def list_values(knob: Knob) -> list[float]:
 
 def with_spec(request: PictureRequest, spec: RopeSpec) -> PictureRequest:
     """Return a request for another spec, without values of choices that were adjusted to the last one."""
+    subject = request.subject._replace(spec=spec)
     return PictureRequest(
-        request.subject._replace(spec=spec), request.pin, request.given, request.view, variants=request.variants
+        subject, request.pin, request.given, request.view, variants=request.variants, language=request.language
     )

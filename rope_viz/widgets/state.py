@@ -65,22 +65,28 @@ def render(picture: Picture, request: PictureRequest) -> str:
 
 
 def list_sliders(spec: RopeSpec) -> list[dict[str, Any]]:
-    """Return the knob of each number of a spec that has a slider, with its name in the spec's JSON."""
+    """Return the knob of each number of a spec that has a slider, with its name in the spec's JSON.
+
+    Texts are plain: not every notebook takes a `Sentence` for one.
+    """
     found: dict[str, Knob] = {name: knobs(spec)[name] for name in SIZES}
     for name, knob in knobs(spec.scaling).items():
         if getattr(spec.scaling, name) is not None:
             found[f"scaling.{name}"] = knob
-    return [{"name": name, **dataclasses.asdict(knob)} for name, knob in found.items()]
+    rows = [{"name": name, **dataclasses.asdict(knob)} for name, knob in found.items()]
+    return [{key: str(value) if isinstance(value, str) else value for key, value in row.items()} for row in rows]
 
 
 def list_fixed() -> dict[str, Any]:
     """Return what does not change with the spec: colours as (light, dark), and what `unscaled.js` computes from.
 
-    `titles` are texts, of the clocks by mode, whose placeholders the browser fills in.
+    `titles` are plain texts, of the clocks by mode, whose placeholders the browser fills in.
     """
     names = {"pairs": "{pairs}"}
     dials = {
-        mode: join(clocks.TEXTS("dials.all", motion=clocks.TEXTS(f"dials.{mode}"), **names), clocks.TEXTS("dials.keys"))
+        mode: str(
+            join(clocks.TEXTS("dials.all", motion=clocks.TEXTS(f"dials.{mode}"), **names), clocks.TEXTS("dials.keys"))
+        )
         for mode in clocks.STARTS
     }
     return {

@@ -51,6 +51,7 @@ def test_jupyterlab_moves_the_picture_and_the_spec(page, tmp_path):
         page.goto(f"http://127.0.0.1:{port}/lab/tree/widgets.ipynb")
         cells = page.locator(".jp-CodeCell")
         expect(cells).to_have_count(5)
+        expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible()
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.get_by_text("Run All Cells", exact=True).click()
         page.wait_for_selector(".rv-clocks[data-drawn]")
@@ -78,16 +79,7 @@ def run_cell(page, cell):
 def test_marimo_moves_the_picture_and_the_spec(page, tmp_path):
     (tmp_path / "note.py").write_text(MARIMO, encoding="utf-8")
     port = find_free_port()
-    command = [
-        sys.executable,
-        "-m",
-        "marimo",
-        "edit",
-        "--headless",
-        "--no-token",
-        "--skip-update-check",
-        f"--port={port}",
-    ]
+    command = [sys.executable, "-m", "marimo", "run", "--headless", "--no-token", f"--port={port}"]
     with running_process(
         [*command, str(tmp_path / "note.py")], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}
     ) as process:

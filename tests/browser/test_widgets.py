@@ -1,5 +1,6 @@
 """The module on a plain page and in saved pages: pictures move without Python, in light and dark, wide and narrow."""
 
+import base64
 import contextlib
 import functools
 import http.server
@@ -14,8 +15,12 @@ from playwright.sync_api import expect
 from rope_viz import RopeSpec, model_specs
 from rope_viz.cli.main import main
 from rope_viz.figures import hands
+from rope_viz.picture import export
+from rope_viz.reports.draw import read_figure
 from rope_viz.widgets import Clocks, Decay, Hands
+from tests.browser.figure_tools import pick
 from tests.browser.test_every_page import find_violations
+from tests.widgets.test_notebook import run_cell
 
 ROOT = Path(__file__).parents[2]
 YARN = model_specs("qwen3-8b-yarn")[""]
@@ -179,3 +184,19 @@ def test_a_saved_curve_moves_without_python(width, theme, tmp_path, open_page):
     page.wait_for_function("document.querySelector('.rv-chart').dataset.drawn > 1")
     assert page.evaluate(curve) != before
     assert page.locator(".rv-chart").get_attribute("data-theme") == theme
+
+
+@pytest.mark.parametrize(
+    ("address", "picture"),
+    [
+        ("/scaling?model=qwen3-8b-yarn&scaling.show=wavelength", "scaling/comparison"),
+        ("/rotation?model=qwen3-8b-yarn&rotation.at=2048,0", "rotation/turning"),
+    ],
+)
+def test_share_copies_a_cell_with_the_very_picture(visit, address, picture):
+    view = visit(permissions=["clipboard-read", "clipboard-write"]).open(address)
+    pick(view.page.locator(f'[data-picture="{picture}"]'), "share", "notebook")
+    expect(view.page.get_by_role("menuitem", name="Copied")).to_be_visible()
+    made = run_cell(view.page.evaluate("navigator.clipboard.readText()"))
+    found, request, _ = read_figure(picture + address[address.index("?") :])
+    assert base64.b64decode(made._picture) == export.render(found, request, "packed")
