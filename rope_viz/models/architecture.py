@@ -266,10 +266,9 @@ class Architecture:
     overrides it. `partial_rotary`: plain RoPE honours partial_rotary_factor. `not_text`: the model has several position
     axes and no language model. `runtimes` has, by runtime, the file that reads the type and what that file does
     otherwise; `executed` {runtime and version: {golden: rope types that were run}}. `axes` is None for a model with one
-    position axis, `query_temperature` is None where no factor multiplies the queries, `vectors` where nothing but q and k rotates, as far
-    as is known. `since` is the first of the known
-    transformers releases that has the type. `twin` is a type that servers read by the same file, `by_class` {class in
-    `architectures`: the type whose code it is}.
+    position axis, `query_temperature` is None where no factor multiplies the queries, `vectors` where nothing but q and
+    k rotates, as far as is known. `since` is the first of the known transformers releases that has the type. `twin` is
+    a type that servers read by the same file, `by_class` {class in `architectures`: the type whose code it is}.
     `other_code` says what another published code of the same type computes otherwise, empty where there is none.
     `documented_lengths` has {limit: (trained length, source)} where the maker says that limits leave room beyond it.
     `listed` is False for a type without a record.

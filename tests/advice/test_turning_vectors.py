@@ -106,8 +106,16 @@ def test_index_of_deepseek_v32_is_paired_otherwise_than_its_keys():
 
 
 def test_vectors_of_code_that_was_not_run_are_not_known():
-    config = ModelConfig.read({"model_type": "of-the-future", "hidden_size": 64, "num_attention_heads": 2,
-                               "num_hidden_layers": 2, "max_position_embeddings": 2048, "rope_theta": 1e4})
+    config = ModelConfig.read(
+        {
+            "model_type": "of-the-future",
+            "hidden_size": 64,
+            "num_attention_heads": 2,
+            "num_hidden_layers": 2,
+            "max_position_embeddings": 2048,
+            "rope_theta": 1e4,
+        }
+    )
     (strip,) = find_turning_vectors(config).strips
     assert {each.name: each.rotates for each in strip.vectors} == {"q": True, "k": True, "v": None, "output": None}
 

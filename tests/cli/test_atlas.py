@@ -52,9 +52,9 @@ def numbers(folder, name, column):
 def rows_of(heading):
     """The rows of the table below a heading, without its head."""
     part = TEXT.split(f"## {heading}\n")[1].split("\n## ")[0]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines() if line.startswith("|")][
-        2:
-    ]
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines() if line.startswith("|")
+    ][2:]
 
 
 def test_every_command_runs(written):
@@ -123,7 +123,9 @@ def find_ramps(table):
 def test_the_slowest_pairs_are_divided_as_the_document_says(written):
     table = read(written, "ntk-base.csv")
     found = [float(values[-1]) for key, values in table.items() if key.startswith(("NTK", "base"))]
-    assert [f"divided by {1 / ratio:.4g}" for ratio in found] == [row[2] for row in rows_of("NTK-aware scaling as a base")]
+    assert [f"divided by {1 / ratio:.4g}" for ratio in found] == [
+        row[2] for row in rows_of("NTK-aware scaling as a base")
+    ]
 
 
 def test_the_bands_are_those_of_the_document(written):

@@ -1,4 +1,4 @@
-"""Arcs of the angles between q and k: those that training has shown, and those at the target length, a ring per pair."""
+"""Arcs of the angles between q and k: those seen in training and those at the target length, a ring per pair."""
 
 from __future__ import annotations
 
