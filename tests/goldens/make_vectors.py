@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import importlib
 import json
+import re
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -30,6 +32,8 @@ PATH = Path(__file__).with_name("vectors.json")
 AWAY = 1000
 TOKENS, LONG = 24, 280
 """Positions; more of them where 128 are compressed into one."""
+SPARSE = {"model_type": "minimax_m3_vl_text", "num_hidden_layers": 2}
+"""The published file of MiniMax-M3 does not list which of its layers have an indexer."""
 MOVED = 1e-7
 """Share of a head's length by which a channel must change to count as rotated."""
 
@@ -41,6 +45,7 @@ def list_configs() -> dict[str, dict[str, Any]]:
     for kind, record in all_architectures().items():
         if record.text is None and not record.not_text and not record.remote_code and kind not in known:
             sources[kind] = {"model_type": kind, **({"num_hidden_layers": 4} if not record.defaults else {})}
+    sources["minimax-m3 with its indexer"] = {**SPARSE, "layer_types": ["full_attention", "minimax_m3_sparse"]}
     found: dict[str, dict[str, Any]] = {}
     for name, source in sources.items():
         with contextlib.suppress(ValueError):
@@ -60,6 +65,7 @@ def is_alike(config: dict[str, Any], other: dict[str, Any]) -> bool:
 def build(config: dict[str, Any]) -> Any:
     """The model of a config, with random weights."""
     torch.manual_seed(0)
+    config = {**config, **dict.fromkeys(EXPERTS_OF_A_TOKEN & type_keys(config), 1)}
     read = transformers.AutoConfig.for_model(**copy.deepcopy(config))
     auto = transformers.AutoModelForCausalLM
     auto = auto if type(read) in auto._model_mapping else transformers.AutoModel
@@ -81,12 +87,12 @@ def find_layers(model: Any) -> torch.nn.ModuleList:
 def run(model: Any, first: int, tokens: int) -> dict[int, dict[str, np.ndarray]]:
     """{layer: {vector: (heads, positions, channels)}} at consecutive positions from `first`."""
     seen: dict[int, dict[str, Any]] = defaultdict(dict)
-    now: dict[str, Any] = {"layer": -1, "inside": [], "projects": False}
+    now: dict[str, Any] = {"layer": -1, "inside": [], "projects": 0}
     hooks, constant = [], {}
 
     def enter_layer(number):
         def hook(module, args, kwargs):
-            now["layer"], now["projects"] = number, False
+            now["layer"], now["projects"] = number, 0
             if args:
                 constant.setdefault(0, args[0][:, :1].clone())
                 return (constant[0].expand_as(args[0]), *args[1:]), kwargs
@@ -108,8 +114,8 @@ def run(model: Any, first: int, tokens: int) -> dict[int, dict[str, np.ndarray]]
         return hook
 
     def project(module, args):
-        if now["projects"] and now["layer"] >= 0:
-            seen[now["layer"]]["projected"], now["projects"] = args[0], False
+        if now["projects"] == args[0].numel() and now["layer"] >= 0:
+            seen[now["layer"]]["projected"], now["projects"] = args[0], 0
 
     for number, layer in enumerate(find_layers(model)):
         hooks.append(layer.register_forward_pre_hook(enter_layer(number), with_kwargs=True))
@@ -124,6 +130,18 @@ def run(model: Any, first: int, tokens: int) -> dict[int, dict[str, np.ndarray]]
             if isinstance(module, torch.nn.Linear):
                 hooks.append(module.register_forward_pre_hook(project))
     get, matmul = AttentionInterface.get_interface, torch.matmul
+    code = vars(importlib.import_module(type(model).__module__))
+    functions = {name: each for name, each in code.items() if re.match(r"apply_.*rotary", name) and callable(each)}
+
+    def watch(function):
+        def rotate(*args, **kwargs):
+            turned = function(*args, **kwargs)
+            after = turned[0] if isinstance(turned, tuple) else turned
+            if first == 0 and args and is_deinterleaved(args[0], after, tokens):
+                seen[now["layer"]]["index order" if now["inside"] else "order"] = torch.ones(1, 1)
+            return turned
+
+        return rotate
 
     def get_interface(self, name, default):
         function = get(self, name, default)
@@ -131,7 +149,7 @@ def run(model: Any, first: int, tokens: int) -> dict[int, dict[str, np.ndarray]]
         def attend(module, query, key, value, *args, **kwargs):
             output = function(module, query, key, value, *args, **kwargs)
             seen[now["layer"]] |= {"q": query, "k": key, "v": value, "output": output[0].transpose(1, 2)}
-            now["projects"] = True
+            now["projects"] = query.shape[1] * tokens * value.shape[-1]
             return output
 
         return attend
@@ -140,18 +158,38 @@ def run(model: Any, first: int, tokens: int) -> dict[int, dict[str, np.ndarray]]
         if now["inside"] and "index_q" not in seen[now["layer"]] and one.dim() == 4:
             heads_first = one if one.shape[2] == tokens else one.transpose(1, 2)
             seen[now["layer"]] |= {"index_q": heads_first, "index_k": two.transpose(-1, -2)}
-        return matmul(one, two, **more)
+        product = matmul(one, two, **more)
+        if "ALL_ATTENTION_FUNCTIONS" not in code and now["layer"] >= 0 and one.dim() == two.dim() == 4:
+            mine = seen[now["layer"]]
+            if "q" not in mine:
+                mine |= {"q": one, "k": two.transpose(-1, -2)}
+            elif "v" not in mine:
+                mine |= {"v": two, "output": product}
+                now["projects"] = product.numel()
+        return product
 
     positions = torch.arange(first, first + tokens)[None]
     AttentionInterface.get_interface, torch.matmul = get_interface, multiply
+    code.update({name: watch(function) for name, function in functions.items()})
     try:
         with torch.no_grad():
             model(input_ids=torch.full((1, tokens), 7), position_ids=positions, use_cache=False)
     finally:
         AttentionInterface.get_interface, torch.matmul = get, matmul
+        code.update(functions)
         for hook in hooks:
             hook.remove()
     return {layer: {name: each[0].double().numpy() for name, each in found.items()} for layer, found in seen.items()}
+
+
+def is_deinterleaved(before: Any, after: Any, tokens: int) -> bool:
+    """Whether a rotation by 0 puts neighbours of a vector into its two halves: such a class interleaves its pairs."""
+    if not isinstance(after, torch.Tensor) or before.shape != after.shape or tokens not in before.shape[1:3]:
+        return False
+    one, two = (each.select(1 + list(each.shape[1:3]).index(tokens), 0).double() for each in (before, after))
+    one, two = (each / each.norm(dim=-1, keepdim=True) for each in (one, two))
+    in_halves = torch.cat([one[..., 0::2], one[..., 1::2]], dim=-1)
+    return bool(torch.allclose(two, in_halves, atol=1e-6)) and not bool(torch.allclose(two, one, atol=1e-6))
 
 
 def describe(before: np.ndarray, after: np.ndarray) -> dict[str, Any]:
@@ -172,7 +210,16 @@ def describe(before: np.ndarray, after: np.ndarray) -> dict[str, Any]:
                 ratio = turned / others
             middle = np.exp(1j * np.angle(np.median(ratio.real, axis=0) + 1j * np.median(ratio.imag, axis=0)))
             if np.median(np.abs(ratio - middle[None])) < 1e-5 and np.median(np.abs(np.abs(ratio) - 1)) < 1e-5:
-                return found | {"pairing": pairing, "angles": np.angle(middle)}
+                # A channel that is almost 0 hides that its pair moved.
+                both = to_pairs(moved.astype(float)[low:high], pairing) != 0
+                marks = np.zeros(len(moved), dtype=int)
+                marks[low:high] = np.repeat(both, 2) if pairing == "interleaved" else np.tile(both, 2)
+                edges = np.flatnonzero(np.diff(np.concatenate([[0], marks, [0]])))
+                return found | {
+                    "channels": edges.reshape(-1, 2).tolist(),
+                    "pairing": pairing,
+                    "angles": np.angle(middle),
+                }
     return found
 
 
@@ -184,8 +231,9 @@ def to_pairs(x: np.ndarray, pairing: str) -> np.ndarray:
     return x[..., :half] + 1j * x[..., half:]
 
 
-def measure(model: Any, tokens: int) -> list[dict[str, Any]]:
-    """What each layer does with its vectors."""
+def measure(model: Any, tokens: int) -> tuple[list[dict[str, Any]], list[list[float]]]:
+    """What each layer does with its vectors, and the angles to which these refer, in turns."""
+    turns: list[list[float]] = []
     near, far = run(model, 0, tokens), run(model, AWAY, tokens)
     rows = []
     for number, layer in enumerate(find_layers(model)):
@@ -207,12 +255,16 @@ def measure(model: Any, tokens: int) -> list[dict[str, Any]]:
                 after = one[name] if name == "index_k" else one["k"][:, tokens:]
                 found[name] = describe(one[f"before {name}"], after)
                 found[name]["positions"] = find_positions(found[name].pop("angles"), average(found["q"]["angles"]))
+        for name, each in found.items():
+            order = "index order" if name.startswith("index") else "order"
+            if order in one and each.get("pairing") == "half":
+                each["pairing"] = "interleaved"
         if any(type(each).__name__.endswith("Indexer") for each in layer.modules()) and "index_k" not in found:
             raise ValueError("the indexer was not seen")
-        rows.append({name: finish(each) for name, each in found.items()})
+        rows.append({name: finish(each, turns) for name, each in found.items()})
     if not any(rows):
         raise ValueError("no layer uses the attention interface")
-    return rows
+    return rows, turns
 
 
 def average(angles: np.ndarray) -> np.ndarray:
@@ -238,23 +290,31 @@ def is_scaled(before: np.ndarray, after: np.ndarray) -> bool:
     return bool(np.nanmedian(np.abs(ratio - ratio[:, :1])) < 1e-4)
 
 
-def finish(found: dict[str, Any]) -> dict[str, Any]:
-    """The row as JSON: angles in turns."""
-    if "angles" in found:
-        found["turns"] = [round(float(each), 8) for each in average(found.pop("angles")) / (2 * np.pi)]
-    return found
+def finish(found: dict[str, Any], turns: list[list[float]]) -> dict[str, Any]:
+    """The row as JSON, with the place of its angles in `turns`; `inverse` where these are turned back."""
+    if "angles" not in found:
+        return found
+    angles = average(found.pop("angles")) / (2 * np.pi)
+    for place, other in enumerate(turns):
+        for sign in (1, -1):
+            away = angles - sign * np.array(other) if len(other) == len(angles) else np.ones(1)
+            if (np.abs(away - np.rint(away)) < 1e-6).all():
+                return found | {"turns": place} | ({"inverse": True} if sign < 0 else {})
+    turns.append([round(float(each), 7) for each in angles])
+    return found | {"turns": len(turns) - 1}
 
 
 def main() -> None:
     """Write every row."""
     wanted = sys.argv[1:]
+    torch.set_num_threads(1)
     rows = []
     for name, config in list_configs().items():
         if wanted and name not in wanted:
             continue
         try:
             model = build(config)
-            layers = measure(model, LONG if config["model_type"] == "deepseek_v4" else TOKENS)
+            layers, turns = measure(model, LONG if config["model_type"] == "deepseek_v4" else TOKENS)
         except Exception as error:
             print(f"{name} ({config['model_type']}): {type(error).__name__}: {str(error)[:150]}", flush=True)
             continue
@@ -266,6 +326,7 @@ def main() -> None:
                 "config": config,
                 "layers": [distinct.index(kind) for kind in kinds],
                 "kinds": [json.loads(kind) for kind in distinct],
+                "turns": turns,
             }
         )
         if wanted:

@@ -9,7 +9,7 @@ import pytest
 from rope_viz.embedding.scaling import Linear, NtkAware
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.catalog import model_specs
-from rope_viz.pages.rotation import arcs
+from rope_viz.pages.rotation import seen_arcs as arcs
 
 PLAIN = RopeSpec(head_dim=64, base=10_000.0, context=4096, target=16_384)
 PI = Decimal("3.14159265358979323846264338327950288419716939937510")

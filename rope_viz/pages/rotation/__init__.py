@@ -12,8 +12,7 @@ from rope_viz.figures import clocks
 from rope_viz.figures.compared import compared
 from rope_viz.models.catalog import catalog
 from rope_viz.models.variant import Variant
-from rope_viz.pages.rotation import arcs as rings
-from rope_viz.pages.rotation import figures, words
+from rope_viz.pages.rotation import figures, seen_arcs, words
 from rope_viz.pages.rotation.figures import TEXTS
 from rope_viz.picture import vectors
 from rope_viz.picture.choices import Number, Pick, PositionPair, Switch, length
@@ -100,10 +99,10 @@ def turning(request: PictureRequest) -> Clocks:
     return Clocks(message, words.describe_dials(request.spec, request[SHOW]), variant="clocks")
 
 
-@PAGE.picture(height=rings.HEIGHT, narrow=rings.NARROW)
+@PAGE.picture(height=seen_arcs.HEIGHT, narrow=seen_arcs.NARROW)
 def arcs(request: PictureRequest) -> Figure:
     """The angles between q and k that training has shown, and those at the target length, for every pair."""
-    return Figure(rings.draw(request.spec), TEXTS("arcs_title"), rings.describe(request.spec))
+    return Figure(seen_arcs.draw(request.spec), TEXTS("arcs_title"), seen_arcs.describe(request.spec))
 
 
 @PAGE.picture(PART, M, refuses=too_large)
@@ -170,8 +169,8 @@ def pairing_here(request: PictureRequest) -> str:
     """Describe the current model's pairing."""
     known = catalog().get(request.model)
     if known is not None:
-        return TEXTS("pairings.model", name=known.name, pairing=known.pairing)
-    return TEXTS("pairings.embedding", pairing=figures.PAIRING_NAMES[request.spec.pairing])
+        return TEXTS("paiseen_arcs.model", name=known.name, pairing=known.pairing)
+    return TEXTS("paiseen_arcs.embedding", pairing=figures.PAIRING_NAMES[request.spec.pairing])
 
 
 def vector(request: PictureRequest) -> FloatArray:

@@ -61,6 +61,8 @@ def name_strip(strip: Strip) -> str:
         what = TEXTS(f"layers.rows.{kind}_of", reach=strip.layer.reach)
     else:
         what = TEXTS(f"layers.rows.{kind}")
+    if any(each.name == "index_q" for each in strip.vectors):
+        what = TEXTS("vectors.layers.indexed", what=what)
     return TEXTS("vectors.layers.strip", count=len(strip.numbers), what=what)
 
 
