@@ -28,17 +28,24 @@ def find_vectors(config):
     }
 
 
+def read_whole(name):
+    """The config of a model of the list, with all sizes that are known."""
+    return ModelConfig.read(catalog()[name].whole, known=catalog()[name])
+
+
 def list_channels(seen):
     return [channel for first, stop in seen["channels"] for channel in range(first, stop)]
 
 
 @for_each(ROWS)
-def test_vectors_are_those_that_the_class_rotates(name):
-    config = ModelConfig.read(ROWS[name]["config"])
+def test_vectors_are_those_that_the_class_rotates(row):
+    config = ModelConfig.read(row["config"])
     found = find_vectors(config)
-    for number, kind in enumerate(ROWS[name]["layers"]):
-        seen = ROWS[name]["kinds"][kind]
-        assert not seen or number in found, number
+    for number, kind in enumerate(row["layers"]):
+        seen = row["kinds"][kind]
+        if not seen:
+            continue
+        assert number in found, number
         for vector, one in seen.items():
             mine = found[number][vector]
             assert mine.rotates is not None
@@ -51,11 +58,11 @@ def test_vectors_are_those_that_the_class_rotates(name):
 
 
 @for_each(ROWS)
-def test_vectors_rotate_by_their_embedding_at_their_position(name):
-    config = ModelConfig.read(ROWS[name]["config"])
+def test_vectors_rotate_by_their_embedding_at_their_position(row):
+    config = ModelConfig.read(row["config"])
     found = find_vectors(config)
-    for number, kind in enumerate(ROWS[name]["layers"]):
-        for vector, one in ROWS[name]["kinds"][kind].items():
+    for number, kind in enumerate(row["layers"]):
+        for vector, one in row["kinds"][kind].items():
             mine = found[number][vector]
             if "positions" in one:
                 assert mine.every > 0
@@ -64,7 +71,7 @@ def test_vectors_rotate_by_their_embedding_at_their_position(name):
             if "turns" not in one:
                 continue
             assert mine.inverse is one.get("inverse", False)
-            seen = np.array(ROWS[name]["turns"][one["turns"]])
+            seen = np.array(row["turns"][one["turns"]])
             turns = mine.spec.inv_freq() * AWAY / (2 * np.pi)
             away = (seen - turns + 0.5) % 1 - 0.5
             # Of fast pairs the angle is rounded in float32, of slow ones it is small.
@@ -80,7 +87,7 @@ def test_golden_has_most_models_of_the_list_and_all_with_an_indexer():
 
 
 def test_deepseek_v4_turns_its_output_back_and_rotates_blocks_at_their_first_token():
-    found = find_turning_vectors(read_catalog_model("deepseek-v4-flash"))
+    found = find_turning_vectors(read_whole("deepseek-v4-flash"))
     assert [strip.embedding for strip in found.strips] == ["main", "compress", "compress"]
     assert [len(strip.numbers) for strip in found.strips] == [2, 21, 20]
     assert found.evidence == "executed"
@@ -98,7 +105,7 @@ def test_deepseek_v4_turns_its_output_back_and_rotates_blocks_at_their_first_tok
 
 
 def test_index_of_deepseek_v32_is_paired_otherwise_than_its_keys():
-    (strip,) = find_turning_vectors(read_catalog_model("deepseek-v3.2")).strips
+    (strip,) = find_turning_vectors(read_whole("deepseek-v3.2")).strips
     vectors = {each.name: each for each in strip.vectors}
     assert vectors["q"].pairing == "interleaved"
     assert (vectors["index_q"].pairing, vectors["index_k"].pairing) == ("half", "half")
@@ -130,7 +137,7 @@ def test_values_of_roformer_rotate_where_its_config_says_so():
 
 @pytest.mark.parametrize("name", sorted(catalog()))
 def test_every_model_of_the_list_has_strips(name):
-    config = read_catalog_model(name)
+    config = read_whole(name)
     try:
         kinds = find_layer_kinds(read_memory_fields(config))
     except ValueError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,17 +71,15 @@ def draw(spec: RopeSpec) -> theme.DataFigure:
     inner, outer = find_radii(arcs)
     low, high = inner + 0.32 * (outer - inner), outer - 0.32 * (outer - inner)
     none = np.zeros(spec.pairs)
-    traces = [fill(TEXTS("arcs.seen"), theme.GRID, none, arcs.seen, inner, outer)]
+    traces = name_arc(TEXTS("arcs.seen"), theme.GRID, 8, none, arcs.seen, inner, outer)
     for kind, colour in enumerate(theme.BAND_COLOURS):
         reached = np.where(arcs.kind == kind, np.minimum(arcs.reached, arcs.seen), 0.0)
-        if reached.any():
-            name = TEXTS("arcs.reached", band=spectrum.BAND_NAMES[kind])
-            traces.append(fill(name, colour, none, reached, low, high))
+        name = TEXTS("arcs.reached", band=spectrum.BAND_NAMES[kind])
+        traces += name_arc(name, colour, 2, none, reached, low, high)
     for kind, colour in enumerate(theme.BAND_COLOURS):
-        new = np.where((arcs.kind == kind) & (arcs.new > 0), arcs.reached, 0.0)
-        if new.any():
-            name = TEXTS("arcs.new", band=spectrum.BAND_NAMES[kind])
-            traces.append(fill(name, colour, np.where(new > 0, arcs.seen, 0.0), new, inner, outer))
+        new = (arcs.kind == kind) & (arcs.new > 0)
+        start, stop = (np.where(new, ends, 0.0) for ends in (arcs.seen, arcs.reached))
+        traces += name_arc(TEXTS("arcs.new", band=spectrum.BAND_NAMES[kind]), colour, 8, start, stop, inner, outer)
     traces.append(mark_ends(arcs, (inner + outer) / 2))
     hidden = {"visible": False, "fixedrange": True, "showspikes": False}
     fig = theme.figure(
@@ -100,10 +98,10 @@ def draw(spec: RopeSpec) -> theme.DataFigure:
     return fig
 
 
-def fill(
-    name: str, colour: str, start: FloatArray, stop: FloatArray, inner: FloatArray, outer: FloatArray
-) -> dict[str, Any]:
-    """Return parts of rings as one trace: each from and to a share of a turn; nothing for those of no length."""
+def name_arc(
+    name: str, colour: str, width: int, start: FloatArray, stop: FloatArray, inner: FloatArray, outer: FloatArray
+) -> list[dict[str, Any]]:
+    """Return parts of rings, each from and to a share of a turn, and their line in the legend; [] without any part."""
     x, y = [], []
     for one in np.flatnonzero(stop - start > 0):
         steps = max(2, round(STEPS * (stop[one] - start[one])))
@@ -112,14 +110,16 @@ def fill(
         both = np.concatenate([angle, angle[::-1]])
         x += [radius * np.cos(both), [np.nan]]
         y += [radius * np.sin(both), [np.nan]]
-    around: dict[str, Any] = {"fill": "toself", "fillcolor": colour, "line": {"width": 0, "color": colour}}
-    points = {"x": join_parts(x), "y": join_parts(y), "name": name, "hoverinfo": "skip", "meta": {"csv": False}}
-    return {"type": "scatter", "mode": "lines"} | points | around
-
-
-def join_parts(parts: Sequence[Any]) -> FloatArray:
-    """Return several lists of numbers as one, rounded to what a screen shows."""
-    return np.concatenate(parts).round(5) if parts else np.zeros(0)
+    if not x:
+        return []
+    scatter = {"type": "scatter", "mode": "lines", "name": name}
+    quiet = {"hoverinfo": "skip", "showlegend": False, "meta": {"csv": False}}
+    filled = {"fill": "toself", "fillcolor": colour, "line": {"width": 0, "color": colour}}
+    sample = {"line": {"width": width, "color": colour}, "hovertemplate": name}
+    return [
+        scatter | {"x": np.concatenate(x).round(5), "y": np.concatenate(y).round(5)} | filled | quiet,
+        scatter | {"x": [np.nan], "y": [np.nan]} | sample,
+    ]
 
 
 def mark_ends(arcs: Arcs, radius: FloatArray) -> dict[str, Any]:
@@ -136,7 +136,11 @@ def mark_ends(arcs: Arcs, radius: FloatArray) -> dict[str, Any]:
         "y": (radius * np.sin(ends)).round(5),
         "customdata": texts,
         "hovertemplate": "%{customdata}<extra></extra>",
-        "marker": {"size": 3, "color": theme.TEXT},
+        # Whole circles have no end to mark, but their hover.
+        "marker": {
+            "size": 4,
+            "color": [theme.tint(theme.TEXT, float(share < 1)) for share in np.maximum(arcs.seen, arcs.reached)],
+        },
         "name": TEXTS("arcs.end"),
         "showlegend": False,
         "meta": {"csv": False},
