@@ -199,6 +199,8 @@ def is_deinterleaved(before: Any, after: Any, tokens: int) -> bool:
 
 def describe(before: np.ndarray, after: np.ndarray) -> dict[str, Any]:
     """What happened between two tensors (heads, positions, channels): which channels turned, and by what."""
+    if not before.any():
+        raise ValueError("a vector is 0 with random weights")
     before, after = (each / np.linalg.norm(each, axis=-1, keepdims=True) for each in (before, after))
     moved = (np.abs(after - before) > MOVED).any(axis=(0, 1))
     if not moved.any():
@@ -267,9 +269,13 @@ def measure(model: Any, tokens: int) -> tuple[list[dict[str, Any]], list[list[fl
                 each["pairing"] = "interleaved"
         if any(type(each).__name__.endswith("Indexer") for each in layer.modules()) and "index_k" not in found:
             raise ValueError("the indexer was not seen")
+        if any(each["channels"] and "pairing" not in each for each in found.values()):
+            raise ValueError("hidden states depend on the position in another way, too")
         rows.append({name: finish(each, turns) for name, each in found.items()})
     if not any(rows):
         raise ValueError("no layer uses the attention interface")
+    if not any(each["channels"] for row in rows for each in row.values()):
+        raise ValueError("the model takes its positions from elsewhere")
     return rows, turns
 
 
@@ -303,7 +309,7 @@ def finish(found: dict[str, Any], turns: list[list[float]]) -> dict[str, Any]:
     angles = average(found.pop("angles")) / (2 * np.pi)
     for place, other in enumerate(turns):
         for sign in (1, -1):
-            away = angles - sign * np.array(other) if len(other) == len(angles) else np.ones(1)
+            away = angles - sign * np.array(other) if len(other) == len(angles) else np.full(1, 0.5)
             if (np.abs(away - np.rint(away)) < 1e-6).all():
                 return found | {"turns": place} | ({"inverse": True} if sign < 0 else {})
     turns.append([round(float(each), 7) for each in angles])
@@ -311,13 +317,14 @@ def finish(found: dict[str, Any], turns: list[list[float]]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Write every row."""
-    wanted = sys.argv[1:]
+    """Write every row, or with names those rows in place of their former ones."""
     torch.set_num_threads(1)
-    rows = []
+    wanted = sys.argv[1:]
+    rows = {row["name"]: row for row in json.loads(PATH.read_text())["rows"]} if wanted else {}
     for name, config in list_configs().items():
         if wanted and name not in wanted:
             continue
+        rows.pop(name, None)
         try:
             model = build(config)
             layers, turns = measure(model, LONG if config["model_type"] == "deepseek_v4" else TOKENS)
@@ -326,22 +333,13 @@ def main() -> None:
             continue
         kinds = [json.dumps(layer) for layer in layers]
         distinct = list(dict.fromkeys(kinds))
-        rows.append(
-            {
-                "name": name,
-                "config": config,
-                "layers": [distinct.index(kind) for kind in kinds],
-                "kinds": [json.loads(kind) for kind in distinct],
-                "turns": turns,
-            }
-        )
-        if wanted:
-            print(json.dumps(rows[-1], indent=None)[:6000])
-    if not wanted:
-        about = "Made by make_vectors.py from the models of transformers 5.24.0 with random weights and equal tokens."
-        lines = ",\n".join(json.dumps(row) for row in rows)
-        PATH.write_text(f'{{"_about": {json.dumps(about)}, "away": {AWAY}, "rows": [\n{lines}\n]}}\n')
-        print(len(rows), "rows")
+        places = [distinct.index(kind) for kind in kinds]
+        seen = {"layers": places, "kinds": [json.loads(kind) for kind in distinct], "turns": turns}
+        rows[name] = {"name": name, "config": config, **seen}
+    about = "Made by make_vectors.py from the models of transformers 5.24.0 with random weights and equal tokens."
+    lines = ",\n".join(json.dumps(rows[name]) for name in sorted(rows))
+    PATH.write_text(f'{{"_about": {json.dumps(about)}, "away": {AWAY}, "rows": [\n{lines}\n]}}\n')
+    print(len(rows), "rows")
 
 
 if __name__ == "__main__":

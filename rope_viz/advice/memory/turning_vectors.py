@@ -104,7 +104,7 @@ def list_vectors(config: ModelConfig, layer: Layer) -> Iterator[Vector]:
     facts, spec = record.vectors or RotatedVectors(), config.specs[layer.embedding]
     is_known = find_evidence(record) != ""
     key_size, value_size = find_head_sizes(fields, spec)
-    from_end = facts.part == "last" or (fields.has_latent_attention and key_size != spec.head_dim)
+    from_end = facts.part == "last" or fields.has_latent_attention
     start = key_size - spec.rotary_dim if from_end and key_size is not None else 0
     turns, pairing = layer.rotates, spec.pairing
     one = facts.one_key_value

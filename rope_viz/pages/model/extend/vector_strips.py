@@ -76,7 +76,7 @@ def describe_spec(strip: Strip) -> str:
 
 def draw(found: TurningVectors) -> theme.DataFigure:
     """Draw a bar for each vector of each kind of layer; its channels that rotate are filled."""
-    widest = max(each.size or each.spec.head_dim for strip in found.strips for each in strip.vectors)
+    widest = max(edge for strip in found.strips for each in strip.vectors for edge in list_edges(each))
     unit = math.gcd(*(edge for strip in found.strips for each in strip.vectors for edge in list_edges(each)), widest)
     cells: list[FloatArray] = []
     labels, notes = [], []
@@ -142,7 +142,7 @@ def list_edges(vector: Vector) -> list[int]:
     rotating = vector.channels()
     changes = np.flatnonzero(np.diff(rotating) != 1)
     ends = [*rotating[:1], *rotating[changes + 1], *(rotating[changes] + 1), *(rotating[-1:] + 1)]
-    return [vector.size or vector.spec.head_dim, *(int(edge) for edge in ends)]
+    return [*([] if vector.size is None else [vector.size]), *(int(edge) for edge in ends)]
 
 
 def fill(vector: Vector, widest: int) -> FloatArray:
@@ -150,7 +150,7 @@ def fill(vector: Vector, widest: int) -> FloatArray:
     found = np.full(widest, np.nan)
     if vector.rotates is None:
         return found
-    found[: vector.size or vector.spec.head_dim] = STILL
+    found[: vector.size or 0] = STILL
     found[vector.channels()] = BACK if vector.inverse else TURNS
     return found
 
@@ -172,8 +172,9 @@ def tabulate(found: TurningVectors) -> dict[str, Any]:
 
 def list_runs(vector: Vector) -> str:
     """Return the rotating channels of a vector as ranges: 448–511."""
-    edges = sorted(set(list_edges(vector)[1:]))
-    return ", ".join(f"{first}–{stop - 1}" for first, stop in zip(edges[::2], edges[1::2], strict=True))
+    rotating = vector.channels()
+    parts = np.split(rotating, np.flatnonzero(np.diff(rotating) != 1) + 1)
+    return ", ".join(f"{part[0]}–{part[-1]}" for part in parts if part.size)
 
 
 def describe(found: TurningVectors) -> Sentence:
