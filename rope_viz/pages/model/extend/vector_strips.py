@@ -18,8 +18,8 @@ from rope_viz.texts.texts import join_list
 TEXTS = Texts("model")
 ROW, FRAME = 36, 74
 """Pixels: the height of a row, and of what is above and below the rows."""
-LEFT = 162
-"""Pixels left of the bars, for two short lines of text."""
+LEFT, NARROW = 156, 126
+"""Pixels left of the bars, for two short lines of text: on a wide and on a narrow screen."""
 STILL, TURNS, BACK = range(3)
 COLOURS = (theme.GRID, theme.CURRENT, theme.FURTHER[0])
 """Of channels that do not rotate, that rotate, and that are turned back."""
@@ -124,17 +124,22 @@ def draw(found: TurningVectors) -> theme.DataFigure:
         hovermode="closest",
         notes=notes,
         margin={"l": LEFT, "r": 16, "t": 12, "b": 48},
-        meta={"narrow": {"margin": {"l": LEFT, "r": 12}}},
+        meta={"narrow": {"margin": {"l": NARROW, "r": 12}, "annotations": [head_narrow(note) for note in notes]}},
     )
     fig.table = lambda: tabulate(found)
     return fig
 
 
 def head(row: int, name: str, about: str) -> dict[str, Any]:
-    """Return the heading of a strip, from the left end of its row."""
-    place = {"xref": "paper", "x": 0, "xanchor": "left", "xshift": 8 - LEFT, "y": row + 0.1, "yanchor": "middle"}
+    """Return the heading of a strip, from the left end of the bars."""
+    place = {"xref": "paper", "x": 0, "xanchor": "left", "y": row + 0.1, "yanchor": "middle", "showarrow": False}
     text = f"<b>{theme.plain_text(name)}</b><br>{theme.plain_text(about)}"
-    return place | {"text": text, "showarrow": False, "align": "left", "font": {"size": 13, "color": theme.TEXT}}
+    return place | {"text": text, "align": "left", "font": {"size": 13, "color": theme.TEXT}}
+
+
+def head_narrow(note: dict[str, Any]) -> dict[str, Any]:
+    """Return a heading for a phone: from the right end of the bars across the names of the rows."""
+    return note | {"x": 1, "xanchor": "right", "align": "right", "font": {"size": 12, "color": theme.TEXT}}
 
 
 def list_edges(vector: Vector) -> list[int]:
