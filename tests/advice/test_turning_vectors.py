@@ -78,7 +78,7 @@ def test_vectors_rotate_by_their_embedding_at_their_position(row):
             assert (np.abs(away) < np.minimum(1e-6 + 1e-3 * np.abs(turns), 2e-4)).all(), (number, vector)
 
 
-def test_golden_has_most_models_of_the_list_and_all_with_an_indexer():
+def test_golden_has_most_models_of_the_list():
     types = {row["config"]["model_type"] for row in ROWS.values()}
     listed = {read_catalog_model(name).model_type for name in catalog()}
     assert len(types) > 100
@@ -86,7 +86,7 @@ def test_golden_has_most_models_of_the_list_and_all_with_an_indexer():
     assert {"deepseek_v4", "deepseek_v32", "deepseek_v3", "deepseek_v2", "glm_moe_dsa", "minimax_m3_vl_text"} <= types
 
 
-def test_deepseek_v4_turns_its_output_back_and_rotates_blocks_at_their_first_token():
+def test_deepseek_v4_turns_its_output_back():
     found = find_turning_vectors(read_whole("deepseek-v4-flash"))
     assert [strip.embedding for strip in found.strips] == ["main", "compress", "compress"]
     assert [len(strip.numbers) for strip in found.strips] == [2, 21, 20]

@@ -34,7 +34,7 @@ def test_arcs_are_those_of_exact_arithmetic(scaling, divisor):
         assert found.new[pair] == pytest.approx(float(max(reached - seen, Decimal(0))), rel=1e-12, abs=1e-12)
 
 
-def test_unscaled_pairs_enter_what_every_distance_of_the_longer_text_reaches():
+def test_unscaled_pairs_enter_what_longer_texts_reach():
     """Distance by distance: no angle of an arc that is not whole lies beyond it, and the last one ends it."""
     found = arcs.find_arcs(PLAIN)
     for pair in np.flatnonzero(found.seen < 1):

@@ -59,7 +59,7 @@ class Vector:
 
 
 @dataclass(frozen=True)
-class Strip:
+class VectorStrip:
     """The vectors of all layers that are alike, and the numbers of these layers."""
 
     layer: Layer
@@ -73,7 +73,7 @@ class Strip:
 class TurningVectors:
     """The strips of a model, in the order of its layers, and how it is known what its class rotates."""
 
-    strips: tuple[Strip, ...]
+    strips: tuple[VectorStrip, ...]
     evidence: Evidence
 
 
@@ -85,7 +85,7 @@ def find_turning_vectors(config: ModelConfig) -> TurningVectors:
             if layer.sees in WITH_ATTENTION:
                 found.setdefault((layer, layer.embedding), []).append(number)
         strips = tuple(
-            Strip(layer, key, config.specs[key], tuple(list_vectors(config, layer)), tuple(numbers))
+            VectorStrip(layer, key, config.specs[key], tuple(list_vectors(config, layer)), tuple(numbers))
             for (layer, key), numbers in found.items()
         )
         return TurningVectors(strips, find_evidence(config.architecture))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.advice.memory.turning_vectors import Strip, TurningVectors, Vector
+from rope_viz.advice.memory.turning_vectors import VectorStrip, TurningVectors, Vector
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.figures import theme
 from rope_viz.models.identity.shipped_scaling import describe_method
@@ -51,7 +51,7 @@ def say_where(vector: Vector) -> str:
     return TEXTS("vectors.where.block", every=vector.every) if vector.every else TEXTS("vectors.where.own")
 
 
-def name_strip(strip: Strip) -> str:
+def name_strip(strip: VectorStrip) -> str:
     """Return the kind of layers of a strip, and how many there are."""
     every = next((each.every for each in strip.vectors if each.name == "block"), 0)
     kind = row_of(strip.layer)
@@ -66,7 +66,7 @@ def name_strip(strip: Strip) -> str:
     return TEXTS("vectors.layers.strip", count=len(strip.numbers), what=what)
 
 
-def describe_spec(strip: Strip) -> str:
+def describe_spec(strip: VectorStrip) -> str:
     """Return base, scaling and size of the rotation of a strip in a few words."""
     if not strip.layer.rotates:
         return TEXTS("vectors.where.still")
@@ -132,7 +132,7 @@ def draw(found: TurningVectors) -> theme.DataFigure:
 
 def head(row: int, name: str, about: str) -> dict[str, Any]:
     """Return the heading of a strip, from the left end of the bars."""
-    place = {"xref": "paper", "x": 0, "xanchor": "left", "y": row + 0.1, "yanchor": "middle", "showarrow": False}
+    place = {"xref": "paper", "x": 0, "xanchor": "left", "y": row - 0.04, "yanchor": "middle", "showarrow": False}
     text = f"<b>{theme.plain_text(name)}</b><br>{theme.plain_text(about)}"
     return place | {"text": text, "align": "left", "font": {"size": 13, "color": theme.TEXT}}
 
