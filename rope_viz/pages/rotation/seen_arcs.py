@@ -20,7 +20,7 @@ INNER = 0.24
 """Radius of the innermost ring; that of the outermost is 1."""
 THIN = 0.35
 """Thickness of the ring of a pair with every angle seen, over that of the others."""
-STEPS = 96
+STEPS = 60
 """Corners along a whole circle."""
 HINT = 1e-9
 """Share of a turn below which an arc counts as no longer than another."""
@@ -117,7 +117,7 @@ def name_arc(
     filled = {"fill": "toself", "fillcolor": colour, "line": {"width": 0, "color": colour}}
     sample = {"line": {"width": width, "color": colour}, "hovertemplate": name}
     return [
-        scatter | {"x": np.concatenate(x).round(5), "y": np.concatenate(y).round(5)} | filled | quiet,
+        scatter | {"x": np.concatenate(x).round(4), "y": np.concatenate(y).round(4)} | filled | quiet,
         scatter | {"x": [np.nan], "y": [np.nan]} | sample,
     ]
 
@@ -132,8 +132,8 @@ def mark_ends(arcs: Arcs, radius: FloatArray) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "markers",
-        "x": (radius * np.cos(ends)).round(5),
-        "y": (radius * np.sin(ends)).round(5),
+        "x": (radius * np.cos(ends)).round(4),
+        "y": (radius * np.sin(ends)).round(4),
         "customdata": texts,
         "hovertemplate": "%{customdata}<extra></extra>",
         # Whole circles have no end to mark, but their hover.

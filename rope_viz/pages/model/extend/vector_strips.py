@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rope_viz.advice.memory.turning_vectors import VectorStrip, TurningVectors, Vector
+from rope_viz.advice.memory.turning_vectors import TurningVectors, Vector, VectorStrip
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.figures import theme
 from rope_viz.models.identity.shipped_scaling import describe_method
