@@ -191,6 +191,11 @@ def join(*sentences: str) -> Sentence:
     return Sentence(LANGUAGE.entries["sentences"].join(each for each in sentences if each), values, entries)
 
 
+def split_at_colon(text: str) -> tuple[str, str, str]:
+    """Return what is before the first colon of a sentence, the colon, and what is after it, as `str.partition`."""
+    return text.partition(LANGUAGE.entries["colon"])
+
+
 def language_code() -> str:
     """Return the code of the current language for browsers and screen readers."""
     return LANGUAGE.entries["code"]
