@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from unittest import mock
 
+from rope_viz.models.architecture import all_architectures
 from rope_viz.models.catalog import catalog
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.pages import registry
@@ -38,6 +39,7 @@ UNSEEN = {"annotations", "shapes"}
 NO_WORDS = (
     r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$",
     r"<style.*?</style>|<script.*?</script>|<svg.*?</svg>|<code.*?</code>|<extra>|</?[a-z][^>]*>|&[a-z]+;|%?\{[^}]*\}",
+    r":[a-z]+-badge\[|'[^']*'|“[^”]*”",
     r"https?://[^\s<>\")]+|\]\([^)]*\)|:material/\w+:",
     r"\\[a-zA-Z]+",
     r"(?:--?|\.{0,2}/)[\w./=-]+|[\w-]+(?:[._/=@:][\w-]+)+|\w*_\w*",
@@ -93,11 +95,11 @@ def list_names():
 
 def find_outside(text):
     """Return the words of a shown text that are outside brackets and not allowed."""
-    text = str(text)
+    text = re.sub(r"\u2060|\\(?=[_:*<>|\[\]])", "", str(text))
     while (inner := INNERMOST.sub(" ", text)) != text:
         text = inner
     text = IGNORED.sub(" ", list_names().sub(" ", text.translate(SUBSCRIPTS)))
-    return [word for word in WORD.findall(text) if word not in ALLOWED]
+    return [word for word in WORD.findall(text) if word not in ALLOWED and word not in all_architectures()]
 
 
 def list_strings(value, where="", *, is_shown=False, has_names=True):

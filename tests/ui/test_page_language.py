@@ -99,7 +99,7 @@ def test_scripts_have_the_texts_of_their_address(client):
     assert client.get(f"{PREFIX}/{read_version('en')}-fr/texts.js").status_code == 404
 
 
-def test_pictures_and_their_errors_are_in_the_language_of_the_address(client):
+def test_pictures_and_errors_follow_the_address(client):
     def get(query, form="json"):
         return client.get(f"{PREFIX}/picture/decay/curves.{form}?{query}")
 
