@@ -51,6 +51,10 @@ class Sentence(str):
         self.values, self.entries, self.source = dict(values or {}), entries, source
         return self
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Sentence:
+        """Return the sentence itself, which nothing changes: figures copy all of their texts."""
+        return self
+
 
 class Texts:
     """The texts of one page in the current language. Call it with a key, such as "curves.crosses", and its values."""
