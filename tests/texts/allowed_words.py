@@ -24,7 +24,8 @@ ALLOWED = {
     *"megatron torchtitan nemo unsloth axolotl mbridge verl litgpt torchtune nanotron levanter backend".split(),
     *"mistral laguna yarn longrope ntk linear dynamic none tensorrt seed vllm sglang mlx gguf llm eager Liger".split(),
     # authors and parts of sources
-    *"et al Hsieh Peng Men Chen Northanger Abbey main results abstract".split(),
+    *"et al Hsieh Peng Men Chen Northanger Abbey main results abstract Processing Long Texts".split(),
+    *"md Technical Report table default".split(),
     # values of keys
     *"true false null truncate cpu cuda interleaved half".split(),
 }
