@@ -51,6 +51,10 @@ class Sentence(str):
         self.values, self.entries, self.source = dict(values or {}), entries, source
         return self
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Sentence:
+        """Return the sentence itself, which nothing changes: figures copy all of their texts."""
+        return self
+
 
 class Texts:
     """The texts of one page in the current language. Call it with a key, such as "curves.crosses", and its values."""
@@ -104,14 +108,14 @@ class TextGroup(Mapping[str, str]):
 
     def __init__(self, page: str, name: str, only: Collection[str] | None = None) -> None:
         """Take what `Texts.group` takes. Raise `KeyError` for an entry of `only` that is not there."""
-        start, english = f"{name}.", read_entries(page, ENGLISH)
-        found = only or [key.removeprefix(start) for key in english if key.startswith(start)]
-        self._page, self._keys = page, {key: f"{start}{key}" for key in found}
-        for key in self._keys.values():
-            _ = english[key]
+        found = _find_keys(page, name)
+        self._page, self._keys = page, found if only is None else {key: found[key] for key in only}
 
     def __getitem__(self, key: str) -> str:
         return read_entries(self._page, current_language())[self._keys[key]]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._keys)
@@ -124,6 +128,13 @@ class TextGroup(Mapping[str, str]):
 
     def __ror__(self, other: Mapping[str, str]) -> dict[str, str]:
         return {**other, **self}
+
+
+@functools.cache
+def _find_keys(page: str, name: str) -> dict[str, str]:
+    """Return {end of a key: the whole key} of the entries below a name."""
+    start = f"{name}."
+    return {key.removeprefix(start): key for key in read_entries(page, ENGLISH) if key.startswith(start)}
 
 
 class Translated:
@@ -162,7 +173,12 @@ class TranslatedOptions(Generic[Name]):
         options: Any = instance.__dict__[self._name]
         if isinstance(options, TextGroup):
             return cast(Mapping[Name, str], options)
-        return {name: translate(each) for name, each in options.items()}
+        # A run of a page reads some options a hundred times.
+        made: dict[str, dict[Name, str]] = instance.__dict__.setdefault(f"_{self._name} by language", {})
+        language = current_language()
+        if language not in made:
+            made[language] = {name: translate(each) for name, each in options.items()}
+        return made[language]
 
     def __set__(self, instance: object, value: Mapping[Name, str]) -> None:
         instance.__dict__[self._name] = value
@@ -189,6 +205,11 @@ def join(*sentences: str) -> Sentence:
             values |= sentence.values
             entries += sentence.entries
     return Sentence(LANGUAGE.entries["sentences"].join(each for each in sentences if each), values, entries)
+
+
+def split_at_colon(text: str) -> tuple[str, str, str]:
+    """Return what is before the first colon of a sentence, the colon, and what is after it, as `str.partition`."""
+    return text.partition(LANGUAGE.entries["colon"])
 
 
 def language_code() -> str:
