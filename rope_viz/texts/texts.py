@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import string
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rope_viz.texts.languages import ENGLISH, current_language, find_file, read_entries
@@ -209,7 +209,7 @@ def _uses_formats(entry: str) -> bool:
 TEXTS, LANGUAGE = Texts("lists"), Texts("language")
 
 
-def join_items(items: Sequence[str]) -> str:
+def join_items(items: Iterable[str]) -> str:
     """Return "a, b, c" as the language lists names."""
     return TEXTS.entries["comma"].join(items)
 
