@@ -84,8 +84,8 @@ def find_problems(language: str) -> Iterator[tuple[str, str]]:
 
 def accept(language: str, pages: Collection[str] = ()) -> None:
     """Record that the entries of these pages, or of all, say what the English ones say today."""
-    record = {page: read_record(language).get(page, {}) for page in list_texts(ENGLISH)}
-    for page in pages or record:
+    record = read_record(language)
+    for page in pages or list_texts(ENGLISH):
         english, own = read_file(page, ENGLISH), read_translation(page, language)
         sources = {key: find_english(key, english) for key in own}
         record[page] = {key: make_digest(source) for key, source in sources.items() if source is not None}
@@ -98,7 +98,7 @@ def main() -> int:
     """Print the problems, or accept translations; return 1 if there are problems."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--accept", metavar="LANGUAGE", choices=list_languages()[1:])
-    parser.add_argument("pages", metavar="PAGE", nargs="*", choices=[*list_texts(ENGLISH), []])
+    parser.add_argument("pages", metavar="PAGE", nargs="*")
     parsed = parser.parse_args()
     if parsed.accept:
         accept(parsed.accept, parsed.pages)

@@ -188,7 +188,7 @@ def _format_row(answers: Sequence[ModelAnswer]) -> str:
     for one in answers:
         sign = SIGNS[find_state(one.comparison)]
         shown = f"{MARKS[sign]} {one.format_letters()}".rstrip()
-        content = f'<span aria-hidden="true">{shown}</span><span class="words">{html.escape(one.format_cell())}</span>'
+        content = f'<span aria-hidden="true">{shown}</span><span class="words">{html.escape(one.cell)}</span>'
         link = f'<a href="#{one.id}">{content}</a>' if _has_reason(one) else content
         cells.append(f'<td class="{sign.replace(" ", "-")}">{link}</td>')
     return "".join(cells)

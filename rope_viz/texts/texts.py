@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import string
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
 
 from rope_viz.texts.languages import ENGLISH, current_language, find_file, read_entries
 from rope_viz.texts.numbers import (
@@ -17,6 +17,7 @@ from rope_viz.texts.numbers import (
     format_wavelength,
 )
 
+Name = TypeVar("Name", bound=str)
 FORMATS = {
     "number": format_number,
     "brief": format_brief,
@@ -48,6 +49,10 @@ class Sentence(str):
         """Return the text with its values and entries."""
         self = super().__new__(cls, text)
         self.values, self.entries, self.source = dict(values or {}), entries, source
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Sentence:
+        """Return the sentence itself, which nothing changes: figures copy all of their texts."""
         return self
 
 
@@ -103,14 +108,14 @@ class TextGroup(Mapping[str, str]):
 
     def __init__(self, page: str, name: str, only: Collection[str] | None = None) -> None:
         """Take what `Texts.group` takes. Raise `KeyError` for an entry of `only` that is not there."""
-        start, english = f"{name}.", read_entries(page, ENGLISH)
-        found = only or [key.removeprefix(start) for key in english if key.startswith(start)]
-        self._page, self._keys = page, {key: f"{start}{key}" for key in found}
-        for key in self._keys.values():
-            _ = english[key]
+        found = _find_keys(page, name)
+        self._page, self._keys = page, found if only is None else {key: found[key] for key in only}
 
     def __getitem__(self, key: str) -> str:
         return read_entries(self._page, current_language())[self._keys[key]]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._keys)
@@ -123,6 +128,13 @@ class TextGroup(Mapping[str, str]):
 
     def __ror__(self, other: Mapping[str, str]) -> dict[str, str]:
         return {**other, **self}
+
+
+@functools.cache
+def _find_keys(page: str, name: str) -> dict[str, str]:
+    """Return {end of a key: the whole key} of the entries below a name."""
+    start = f"{name}."
+    return {key.removeprefix(start): key for key in read_entries(page, ENGLISH) if key.startswith(start)}
 
 
 class Translated:
@@ -148,17 +160,27 @@ class Translated:
         instance.__dict__[self._name] = value
 
 
-class TranslatedOptions(Translated):
+class TranslatedOptions(Generic[Name]):
     """A field of a dataclass that holds a mapping to texts made at import, as `Translated` does for one text."""
 
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type | None = None) -> Mapping[Name, str]:
         """Return the mapping. Raise `AttributeError` for the class, as there is no default."""
         if instance is None:
             raise AttributeError(self._name)
-        options = instance.__dict__[self._name]
-        return options if isinstance(options, TextGroup) else {name: translate(each) for name, each in options.items()}
+        options: Any = instance.__dict__[self._name]
+        if isinstance(options, TextGroup):
+            return cast(Mapping[Name, str], options)
+        # A run of a page reads some options a hundred times.
+        made: dict[str, dict[Name, str]] = instance.__dict__.setdefault(f"_{self._name} by language", {})
+        language = current_language()
+        if language not in made:
+            made[language] = {name: translate(each) for name, each in options.items()}
+        return made[language]
 
-    def __set__(self, instance: object, value: Any) -> None:
+    def __set__(self, instance: object, value: Mapping[Name, str]) -> None:
         instance.__dict__[self._name] = value
 
 
@@ -183,6 +205,11 @@ def join(*sentences: str) -> Sentence:
             values |= sentence.values
             entries += sentence.entries
     return Sentence(LANGUAGE.entries["sentences"].join(each for each in sentences if each), values, entries)
+
+
+def split_at_colon(text: str) -> tuple[str, str, str]:
+    """Return what is before the first colon of a sentence, the colon, and what is after it, as `str.partition`."""
+    return text.partition(LANGUAGE.entries["colon"])
 
 
 def language_code() -> str:

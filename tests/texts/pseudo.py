@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from unittest import mock
 
+from rope_viz.models.architecture import all_architectures
 from rope_viz.models.catalog import catalog
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.pages import registry
@@ -38,6 +39,7 @@ UNSEEN = {"annotations", "shapes"}
 NO_WORDS = (
     r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$",
     r"<style.*?</style>|<script.*?</script>|<svg.*?</svg>|<code.*?</code>|<extra>|</?[a-z][^>]*>|&[a-z]+;|%?\{[^}]*\}",
+    r":[a-z]+-badge\[|'[^']*'|“[^”]*”",
     r"https?://[^\s<>\")]+|\]\([^)]*\)|:material/\w+:",
     r"\\[a-zA-Z]+",
     r"(?:--?|\.{0,2}/)[\w./=-]+|[\w-]+(?:[._/=@:][\w-]+)+|\w*_\w*",
@@ -58,7 +60,8 @@ def bracket(key, text):
     out = []
     for literal, name, spec, conversion in string.Formatter().parse(text):
         start, body, end = re.fullmatch(r"(\s*)(.*?)([.:]?\s*)", literal, re.DOTALL).groups()
-        body = body.replace("{", "{{").replace("}", "}}")
+        # A sentence may be cut at its first colon.
+        body = body.replace("{", "{{").replace("}", "}}").replace(": ", f"{CLOSE}: {OPEN}")
         out += [start, f"{OPEN}{body}{CLOSE}" if re.search(r"[^\W\d_]", body) else body, end]
         if name is not None:
             out.append(f"{{{name}{f'!{conversion}' if conversion else ''}{f':{spec}' if spec else ''}}}")
@@ -93,11 +96,11 @@ def list_names():
 
 def find_outside(text):
     """Return the words of a shown text that are outside brackets and not allowed."""
-    text = str(text)
+    text = re.sub(r"\u2060|\\(?=[_:*<>|\[\]])", "", str(text))
     while (inner := INNERMOST.sub(" ", text)) != text:
         text = inner
     text = IGNORED.sub(" ", list_names().sub(" ", text.translate(SUBSCRIPTS)))
-    return [word for word in WORD.findall(text) if word not in ALLOWED]
+    return [word for word in WORD.findall(text) if word not in ALLOWED and word not in all_architectures()]
 
 
 def list_strings(value, where="", *, is_shown=False, has_names=True):

@@ -17,6 +17,7 @@ from rope_viz.texts import (
     translate,
     use_language,
 )
+from rope_viz.texts import texts as text_module
 from rope_viz.texts.numbers import format_share, format_tokens
 from rope_viz.texts.texts import join_list
 
@@ -53,9 +54,15 @@ def two_languages():
         mock.patch.object(languages, "read_file", read_file),
         mock.patch.object(languages, "list_languages", return_value=("en", "xx")),
     ):
-        languages.read_entries.cache_clear()
+        clear_caches()
         yield
+    clear_caches()
+
+
+def clear_caches():
+    """Forget what was read from files, or from what replaces them."""
     languages.read_entries.cache_clear()
+    text_module._find_keys.cache_clear()
 
 
 def test_each_call_is_in_the_current_language():

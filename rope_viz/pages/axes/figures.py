@@ -21,7 +21,8 @@ from rope_viz.texts.texts import join_items
 
 TEXTS = Texts("axes")
 REACH = Knob(TEXTS("choices.reach"), 8, 100_000, TEXTS("choices.reach_help"), log=True, integer=True)
-SHADES, WORDS, PARTS = TEXTS.group("shades"), TEXTS.group("axis_words"), TEXTS.group("part_words")
+SHADES, WORDS, PARTS = (TEXTS.group(name) for name in ("shades", "axis_words", "part_words"))
+UNITS = TEXTS.group("units")
 HEIGHT = 480
 GAP = 0.13
 HEAD = 0.42  # height of a scene's heading, in lanes
@@ -315,16 +316,16 @@ def wavelengths(weights: FloatArray) -> FloatArray:
 
 def lanes_of(scene: Scene) -> list[Lane]:
     """Return a lane for each axis that owns a pair, and one for the pairs that mix axes."""
-    seen, units = scene.role_spec, TEXTS.group("units")
+    seen = scene.role_spec
     sides: Mapping[str, int] = scene.sides  # type: ignore[assignment]
     lanes = [
-        Lane(k, look(axis), sides.get(axis, 1), units.get(axis, ""))
+        Lane(k, look(axis), sides.get(axis, 1), UNITS.get(axis, ""))
         for k, axis in enumerate(seen.axes)
         if np.any(seen.owner == k)
     ]
     if np.any(seen.owner == MIXED):
         longest = max((side for role, side in scene.sides.items() if role != "time"), default=1)
-        lanes.append(Lane(MIXED, MIX, longest, units[scene.units]))
+        lanes.append(Lane(MIXED, MIX, longest, UNITS[scene.units]))
     return lanes
 
 

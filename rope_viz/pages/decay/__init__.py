@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import cast
 
 from rope_viz.embedding.scaling import METHODS
@@ -232,12 +233,16 @@ def reach(request: PictureRequest) -> Figure:
     return Figure(base_lengths.draw(request.spec), TEXTS("reach.title"), base_lengths.describe(request.spec))
 
 
-def packed_rows(request: PictureRequest) -> list[Row]:
+@functools.lru_cache(maxsize=8)
+def typed_rows(documents: str, form: packed_positions.Form) -> tuple[Row, ...]:
+    """Return the rows of the documents that the page names; the same objects for the same text."""
+    return tuple(packed_positions.make_rows(packed_positions.parse_lengths(documents), form))
+
+
+def packed_rows(request: PictureRequest) -> tuple[Row, ...]:
     """Return the rows of the user's file, or those of the documents that the page names."""
     held = request[PACKED]
-    if held is not None:
-        return held.value
-    return packed_positions.make_rows(packed_positions.parse_lengths(request[DOCUMENTS]), request[FORM])
+    return typed_rows(request[DOCUMENTS], request[FORM]) if held is None else tuple(held.value)
 
 
 def explain_no_distances(request: PictureRequest) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,7 +19,9 @@ COLUMNS = 800
 DIGITS = 4
 
 
-def count_both(rows: Sequence[Row]) -> tuple[DistanceCounts, DistanceCounts | None]:
+# A page asks whether the rows can be counted before it draws them.
+@functools.lru_cache(maxsize=8)
+def count_both(rows: tuple[Row, ...]) -> tuple[DistanceCounts, DistanceCounts | None]:
     """Return the distances within documents, and those of whole rows where they differ."""
     within, whole = (count_distances(rows, crossing=crossing) for crossing in (False, True))
     return within, None if whole.total == within.total else whole
@@ -26,7 +29,7 @@ def count_both(rows: Sequence[Row]) -> tuple[DistanceCounts, DistanceCounts | No
 
 def draw(rows: Sequence[Row], spec: RopeSpec) -> theme.DataFigure:
     """Draw how many pairs of a query and a key have each distance, on a logarithmic axis."""
-    within, whole = count_both(rows)
+    within, whole = count_both(tuple(rows))
     low, high = (whole or within).start, max(within.largest, whole.largest if whole else 0)
     drawn = [(TEXTS("packing.within"), within, theme.CURRENT, "solid")]
     if whole is not None:
@@ -67,7 +70,7 @@ def thin_counts(counts: DistanceCounts, low: int, high: int) -> tuple[FloatArray
 
 def describe(rows: Sequence[Row], spec: RopeSpec) -> str:
     """Return the sentence: the largest distance, where half of the pairs are, and what a missing mask adds."""
-    within, whole = count_both(rows)
+    within, whole = count_both(tuple(rows))
     values = {"documents": sum(len(row.documents) for row in rows), "largest": within.largest}
     parts = [TEXTS("packing.sentence", **values, half=within.quantile(0.5))]
     if whole is not None and whole.negative > 0:

@@ -17,7 +17,7 @@ from rope_viz.runtimes.asked_engines import describe_asked
 from rope_viz.runtimes.compare import Comparison
 from rope_viz.runtimes.releases import RELEASES, RUNTIMES, format_release, format_version
 from rope_viz.runtimes.verdict_counts import count_asked, count_states, find_state
-from rope_viz.texts import Texts, cache_by_language, join
+from rope_viz.texts import Texts, cache_by_language, cached_text_property, join
 from rope_viz.texts.texts import join_items
 
 TEXTS = Texts("differences")
@@ -92,7 +92,8 @@ class ModelAnswer:
         asked = TEXTS("letters.asked") if self.comparison.emulation.known.asked else ""
         return f"{TEXTS(f'letters.{self.key}')}{asked}"
 
-    def format_cell(self) -> str:
+    @cached_text_property
+    def cell(self) -> str:
         """Return the verdict, by how much it differs, and how that is known: "differs ×47.8 (executed)"."""
         state = find_state(self.comparison)
         word = str(TEXTS(f"states.{SIGNS[state].replace(' ', '_')}"))
@@ -114,7 +115,7 @@ def list_answers() -> dict[str, tuple[ModelAnswer, ...]]:
 
 def matrix(rows: Sequence[Sequence[ModelAnswer]]) -> list[dict[str, str]]:
     """Return a table row per model, a column per runtime."""
-    return [{TEXTS("columns.model"): row[0].model.name, **{one.name: one.format_cell() for one in row}} for row in rows]
+    return [{TEXTS("columns.model"): row[0].model.name, **{one.name: one.cell for one in row}} for row in rows]
 
 
 def answer_table(rows: Sequence[ModelAnswer]) -> dict[str, list[str]]:

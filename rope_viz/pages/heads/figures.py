@@ -151,12 +151,12 @@ REAL_MAP_HEIGHT, NARROW_MAP_HEIGHT, SIDE_HEIGHT = 330, 440, 320
 
 def job_map(heads: HeadMap, chosen: tuple[int, int] | None = None) -> go.Figure:
     """Draw all heads, layers from left to right: a letter and a colour for a job, grey for attention on token 0."""
-    layers, count = heads.shape
+    names, (layers, count) = dict(JOB_NAMES), heads.shape
     cells = {"type": "heatmap", "x": np.arange(layers), "y": np.arange(count), "xgap": 2, "ygap": 2}
     shade: dict[str, Any] = cells | {
         "z": heads.scores("first token").T.astype(np.float32),
         "coloraxis": "coloraxis",
-        "customdata": [[describe(heads.heads[layer, head]) for layer in range(layers)] for head in range(count)],
+        "customdata": [[describe(heads.heads[layer, head], names) for layer in range(layers)] for head in range(count)],
         "hovertemplate": "%{customdata}<extra></extra>",
     }
     colour = np.full((count, layers), np.nan, np.float32)
@@ -174,7 +174,7 @@ def job_map(heads: HeadMap, chosen: tuple[int, int] | None = None) -> go.Figure:
                 "text": ["".join(LETTERS[each] for each in heads.heads[at].jobs if each in LETTERS) for at in found],
                 "textfont": {"color": theme.BACKGROUND, "size": 12},
                 "marker": {"symbol": "square", "size": 9, "color": COLOURS[job]},
-                "name": TEXTS("curves.job", letter=LETTERS[job], job=JOB_NAMES[job], count=len(found)),
+                "name": TEXTS("curves.job", letter=LETTERS[job], job=names[job], count=len(found)),
                 "hoverinfo": "skip",
                 "showlegend": True,
             }
@@ -219,12 +219,13 @@ def named_job(head: MeasuredHead) -> str | None:
     return next((job for job in head.jobs if job in LETTERS), None)
 
 
-def describe(head: MeasuredHead) -> str:
+def describe(head: MeasuredHead, names: Mapping[str, str] = JOB_NAMES) -> str:
     """Return the hover text of one head: its scores, and the share of sequences in which a job holds."""
+    entries = TEXTS.entries
     lines = [f"L{head.layer}H{head.head}"]
     for job in JOBS:
-        form = TEXTS.entries["hovers.job" if job in head.jobs else "hovers.no_job"]
-        lines.append(form.format(job=JOB_NAMES[job], score=head.scores[job], share=head.shares.get(job, 0.0)))
+        form = entries["hovers.job" if job in head.jobs else "hovers.no_job"]
+        lines.append(form.format(job=names[job], score=head.scores[job], share=head.shares.get(job, 0.0)))
     return "<br>".join(lines)
 
 

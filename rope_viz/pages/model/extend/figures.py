@@ -15,6 +15,7 @@ from rope_viz.figures import theme
 from rope_viz.figures.words import footnote
 from rope_viz.models.identity.identify_model import TrainedLength
 from rope_viz.texts import Texts, join
+from rope_viz.texts.texts import split_at_colon
 
 EXTEND = Texts("model/extend")
 LEAST = 1024
@@ -36,7 +37,7 @@ def ways(plan: ExtensionPlan) -> list[dict[str, str]]:
 def why(way: Way, known: set[str]) -> Iterator[str]:
     """Yield a method's reasons and sourced measurements, except those in `known`; add them to it."""
     for reason in way.reasons:
-        fact, colon, meaning = reason.partition(": ")
+        fact, colon, meaning = split_at_colon(reason)
         yield EXTEND("fact", fact=fact) if meaning in known else reason
         if colon:
             known.add(meaning)

@@ -189,7 +189,11 @@ def tabulate(found: Sequence[History]) -> list[dict[str, str]]:
             for span in history.spans
         ]
         rows += [
-            (name, format_releases(history.runtime, asked.releases), str(TEXTS("history.answer", **vars(asked))))
+            (
+                name,
+                format_releases(history.runtime, asked.releases),
+                str(TEXTS("history.answer", verdict=name_verdict(asked.verdict), config=asked.config)),
+            )
             for asked in history.asked_spans
         ]
     return [dict(zip(columns, row, strict=True)) for row in rows]
