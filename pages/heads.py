@@ -24,6 +24,7 @@ def show() -> None:
     name, tab = page.tabs(heads.TAB)
     with tab:
         {"head": show_head, "whole": show_whole, "own": show_own}[name]()
+    page.link("model", TEXTS("vectors"), more={"extend.tab": "why"})
     page.end("heads")
 
 

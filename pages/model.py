@@ -259,6 +259,9 @@ def _why(request: PictureRequest, plan: ExtensionPlan) -> None:
     for picture in (extend.speeds, extend.options, extend.memory):
         page.picture_sentence(picture)
         page.show(picture)
+    page.section(TEXTS("vectors.heading"), says=extend.vectors)
+    page.show(extend.vectors)
+    page.legend(TEXTS("vectors.legend"))
     page.link("recall", TEXTS("recall"))
     page.explain("model/extend")
 

@@ -16,6 +16,10 @@ with page.main_figure():
     page.legend(TEXTS("legend"))
     page.next_page_link("frequencies", TEXTS("next_page"))
 
+page.section(TEXTS("headings.arcs"), says=rotation.arcs)
+page.show(rotation.arcs)
+page.legend(TEXTS("arcs_legend"))
+
 page.section(TEXTS("headings.matrix"), says=rotation.matrices)
 page.control_row(rotation.PART, rotation.M, rotation.N)
 page.show(rotation.matrices)

@@ -69,8 +69,8 @@ class Knob:
     """
 
     label: Translated = Translated()
-    low: float
-    high: float
+    low: float  # type: ignore[misc]  # the descriptor above is no default
+    high: float  # type: ignore[misc]
     help: Translated = Translated()
     step: float | None = None
     log: bool = False

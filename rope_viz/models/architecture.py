@@ -232,6 +232,32 @@ class QueryTemperature:
 
 
 @dataclass(frozen=True)
+class RotatedVectors:
+    """Which vectors of an attention layer a class rotates in addition to q and k, and which channels of their heads.
+
+    `part` are the channels of q and k that rotate where not all do; latent attention always has them last.
+    `one_key_value`: the rotated key is the value, too. `value_switch`: the key of a config that makes values rotate.
+    `turns_back`: the output of attention is rotated back by its query's position. `blocks` are {kind of layer: tokens}
+    of layers with one more key for so many tokens, at the position of the first. `index` are the channels that rotate
+    of the indexer's q and k, "" where that is not known, `index_pairing` their pairing where it is not that of q.
+    `index_block_key`: the key with the number of tokens for which the indexer has one key.
+    """
+
+    part: Literal["first", "last"] = "first"
+    one_key_value: bool = False
+    value_switch: str = ""
+    turns_back: bool = False
+    blocks: Mapping[str, int] = field(default_factory=dict)
+    index: Literal["", "first", "last"] = ""
+    index_pairing: Pairing | Literal[""] = ""
+    index_block_key: str = ""
+
+    def rotates_value(self, config: Mapping[str, Any]) -> bool:
+        """Return whether values rotate in the model of this config."""
+        return self.one_key_value or bool(self.value_switch and config.get(self.value_switch))
+
+
+@dataclass(frozen=True)
 class Architecture:
     """One model type as its code was read or executed.
 
@@ -240,9 +266,9 @@ class Architecture:
     overrides it. `partial_rotary`: plain RoPE honours partial_rotary_factor. `not_text`: the model has several position
     axes and no language model. `runtimes` has, by runtime, the file that reads the type and what that file does
     otherwise; `executed` {runtime and version: {golden: rope types that were run}}. `axes` is None for a model with one
-    position axis, `query_temperature` is None where no factor multiplies the queries. `since` is the first of the known
-    transformers releases that has the type. `twin` is a type that servers read by the same file, `by_class` {class in
-    `architectures`: the type whose code it is}.
+    position axis, `query_temperature` is None where no factor multiplies the queries, `vectors` where nothing but q and
+    k rotates, as far as is known. `since` is the first of the known transformers releases that has the type. `twin` is
+    a type that servers read by the same file, `by_class` {class in `architectures`: the type whose code it is}.
     `other_code`: another published code of the same type computes otherwise, as the texts say.
     `documented_lengths` has {limit: (trained length, source)} where the maker says that limits leave room beyond it.
     `listed` is False for a type without a record.
@@ -268,6 +294,7 @@ class Architecture:
     memory: MemoryFacts = MemoryFacts()
     axes: Axes | None = None
     query_temperature: QueryTemperature | None = None
+    vectors: RotatedVectors | None = None
     since: str = ""
     twin: str = ""
     by_class: Mapping[str, str] = field(default_factory=dict)
@@ -306,6 +333,7 @@ def parse_record(model_type: str, record: Mapping[str, Any]) -> Architecture:
         "memory": MemoryFacts,
         "axes": Axes,
         "query_temperature": QueryTemperature,
+        "vectors": RotatedVectors,
     }
     values = {key: parts[key](**freeze_lists(value)) if key in parts else value for key, value in record.items()}
     return Architecture(model_type=model_type, **values)

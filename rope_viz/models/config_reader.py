@@ -109,7 +109,7 @@ class ConfigReader:
         """Return a list of numbers. A single number is repeated `count` times."""
         value = self.value(*names)
         value = default if value is None else value
-        label = TEXTS("value.entries", name=self.name(*names))
+        label: str = TEXTS("value.entries", name=self.name(*names))
         if isinstance(value, (int, float)) and not isinstance(value, bool) and count:
             value, label = [value] * count, self.name(*names)
         if not isinstance(value, (list, tuple)):

@@ -15,7 +15,7 @@ from rope_viz.models import catalog as models
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.models.user_config import Upload
-from rope_viz.texts import Sentence, Texts
+from rope_viz.texts import Sentence, Texts, translate
 from rope_viz.texts.sentences import describe_error
 
 Query: TypeAlias = dict[str, str]
@@ -69,7 +69,7 @@ class Subject(NamedTuple):
     @property
     def name(self) -> str:
         if self.model == CUSTOM:
-            return Texts("app")("custom_model") if self.own is None else self.own.name
+            return Texts("app")("custom_model") if self.own is None else translate(self.own.name)
         return catalog()[self.model].name
 
     @property

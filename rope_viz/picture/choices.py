@@ -33,7 +33,7 @@ class Pick(Choice[Name]):
     The default is `usual` if offered, else the first. `menu`: show a menu of this width in pixels instead of buttons.
     """
 
-    options: TranslatedOptions = TranslatedOptions()
+    options: TranslatedOptions[Name] = TranslatedOptions()
     offered: Callable[[PictureRequest], Mapping[Name, str]] | None = None
     usual: Callable[[PictureRequest], Name] | None = None
     menu: int = 0
@@ -142,7 +142,7 @@ class Several(Choice[Names]):
     The widget shows only `drawn`, the options that affect the current picture; the value keeps the others.
     """
 
-    options: TranslatedOptions = TranslatedOptions()
+    options: TranslatedOptions[str] = TranslatedOptions()
     usual: Callable[[PictureRequest], Sequence[str]]
     offered: Callable[[PictureRequest], Mapping[str, str]] | None = None
     drawn: Callable[[PictureRequest], Collection[str]] | None = None

@@ -13,7 +13,7 @@ from rope_viz.picture.choices import StoredChoice, StoredValue
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.storage.decode_json import decode_json
 from rope_viz.studies import scores, vectors
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, translate
 
 Sequence: TypeAlias = tuple[FloatArray, FloatArray]  # q and k of all tokens, (tokens, head_dim) each
 TEXTS = Texts("vectors")
@@ -67,7 +67,7 @@ def texts(
     def labels(request: PictureRequest) -> Mapping[str, tuple[str, str]]:
         return {
             name: (
-                TEXTS("typed", name=(names or {}).get(name, name), size=request.spec.head_dim),
+                TEXTS("typed", name=translate((names or {}).get(name, name)), size=request.spec.head_dim),
                 ", ".join(f"{value:.3f}" for value in vector[:6]) + ", …",
             )
             for name, vector in start(request).items()

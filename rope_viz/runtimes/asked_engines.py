@@ -64,14 +64,18 @@ def find_newest(runtime: str) -> str:
     return next((one.release for one in list_asked() if one.runtime == runtime), "")
 
 
+def name_verdict(verdict: str) -> str:
+    """Return a verdict on an engine as words."""
+    return TEXTS.group("asked.verdict").get(verdict, verdict)
+
+
 def describe_asked(asked: tuple[AskedEngine, ...]) -> str:
     """Return the releases that were asked, as words, and the configs of which another answer came; "" for none."""
     if not asked:
         return ""
     releases = join_list([*dict.fromkeys(one.release for one in asked)])
-    verdicts = TEXTS.group("asked.verdict")
     others = [
-        TEXTS("asked.other", config=one.config, verdict=verdicts.get(one.verdict, one.verdict))
+        TEXTS("asked.other", config=one.config, verdict=name_verdict(one.verdict))
         for one in asked
         if one.verdict != AS_INTENDED
     ]

@@ -20,6 +20,9 @@ from rope_viz.embedding.spec import MAX_LENGTH, FloatArray, RopeSpec, freeze, re
 from rope_viz.storage.decode_json import read_own
 from rope_viz.studies.rotation import ComplexArray, position_angles, to_complex
 from rope_viz.studies.vectors import draw_normals
+from rope_viz.texts import Texts
+
+LIBRARIES = Texts("practices")
 
 
 # bfloat16 and IEEE 754 binary16; the 8-bit formats of Micikevicius et al., https://arxiv.org/abs/2209.05433. The rule
@@ -408,10 +411,14 @@ class Practice:
     """
 
     key: str
-    library: str
     roundings: tuple[str, ...]
     source: str
     was_run: bool = False
+
+    @property
+    def library(self) -> str:
+        """Return its name, with the release or the years."""
+        return LIBRARIES.entries[self.key]
 
 
 PRACTICES = tuple(

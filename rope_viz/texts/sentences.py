@@ -10,7 +10,8 @@ TEXTS = Texts("sentences")
 def make_sentence(text: str) -> Sentence:
     """Return a message as a sentence. A key or a model type at the beginning keeps its lower case."""
     ended = end_sentence(text)
-    return _with_text(ended, ended[:1].upper() + ended[1:]) if text.split(" ")[0].isalpha() else ended
+    has_capital = TEXTS("first_letter") == "upper" and text.split(" ")[0].isalpha()
+    return _with_text(ended, ended[:1].upper() + ended[1:]) if has_capital else ended
 
 
 def end_sentence(text: str) -> Sentence:

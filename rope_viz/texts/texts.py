@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import string
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Generic, TypeVar, cast
 
 from rope_viz.texts.languages import ENGLISH, current_language, find_file, read_entries
 from rope_viz.texts.numbers import (
@@ -17,6 +17,7 @@ from rope_viz.texts.numbers import (
     format_wavelength,
 )
 
+Name = TypeVar("Name", bound=str)
 FORMATS = {
     "number": format_number,
     "brief": format_brief,
@@ -148,17 +149,22 @@ class Translated:
         instance.__dict__[self._name] = value
 
 
-class TranslatedOptions(Translated):
+class TranslatedOptions(Generic[Name]):
     """A field of a dataclass that holds a mapping to texts made at import, as `Translated` does for one text."""
 
-    def __get__(self, instance: object, owner: type | None = None) -> Any:
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type | None = None) -> Mapping[Name, str]:
         """Return the mapping. Raise `AttributeError` for the class, as there is no default."""
         if instance is None:
             raise AttributeError(self._name)
-        options = instance.__dict__[self._name]
-        return options if isinstance(options, TextGroup) else {name: translate(each) for name, each in options.items()}
+        options: Any = instance.__dict__[self._name]
+        if isinstance(options, TextGroup):
+            return cast(Mapping[Name, str], options)
+        return {name: translate(each) for name, each in options.items()}
 
-    def __set__(self, instance: object, value: Any) -> None:
+    def __set__(self, instance: object, value: Mapping[Name, str]) -> None:
         instance.__dict__[self._name] = value
 
 
@@ -209,7 +215,7 @@ def _uses_formats(entry: str) -> bool:
 TEXTS, LANGUAGE = Texts("lists"), Texts("language")
 
 
-def join_items(items: Sequence[str]) -> str:
+def join_items(items: Iterable[str]) -> str:
     """Return "a, b, c" as the language lists names."""
     return TEXTS.entries["comma"].join(items)
 

@@ -65,6 +65,8 @@ def executed() -> dict[str, dict[str, dict[str, list[str]]]]:
     for golden in DEFAULTS:
         for row in json.loads((HERE / golden).read_text())["rows"]:
             found["transformers 5.24.0"][golden][row["config"]["model_type"]].add(scaling(row["config"]))
+    for row in json.loads((HERE / "vectors.json").read_text())["rows"]:
+        found["transformers 5.24.0"]["vectors.json"][row["config"]["model_type"]].add(scaling(row["config"]))
     golden = json.loads((HERE / "releases_5.json").read_text())
     cases = list_cases()
     names = [

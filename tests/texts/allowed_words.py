@@ -21,6 +21,10 @@ ALLOWED = {
     *"llama cpp transformers torch flash attn Hugging Face Megatron Ollama Axolotl Unsloth Triton NumPy".split(),
     *"Llama Qwen Gemma Mistral Phi Kimi Grok Falcon Mixtral Ministral".split(),
     *"Streamlit Plotly Matplotlib RoPE Viz".split(),
-    # authors of sources
-    *"et al".split(),
+    *"megatron torchtitan nemo unsloth axolotl mbridge verl litgpt torchtune nanotron levanter backend".split(),
+    *"mistral laguna yarn longrope ntk linear none vllm sglang mlx gguf llm eager Liger".split(),
+    # authors and parts of sources
+    *"et al Hsieh Peng Men Chen Northanger Abbey main results abstract".split(),
+    # values of keys
+    *"true false null truncate cpu cuda".split(),
 }

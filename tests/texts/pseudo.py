@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from unittest import mock
 
+from rope_viz.models.architecture import all_architectures
 from rope_viz.models.catalog import catalog
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.pages import registry
@@ -38,6 +39,7 @@ UNSEEN = {"annotations", "shapes"}
 NO_WORDS = (
     r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$",
     r"<style.*?</style>|<script.*?</script>|<svg.*?</svg>|<code.*?</code>|<extra>|</?[a-z][^>]*>|&[a-z]+;|%?\{[^}]*\}",
+    r":[a-z]+-badge\[|'[^']*'|“[^”]*”",
     r"https?://[^\s<>\")]+|\]\([^)]*\)|:material/\w+:",
     r"\\[a-zA-Z]+",
     r"(?:--?|\.{0,2}/)[\w./=-]+|[\w-]+(?:[._/=@:][\w-]+)+|\w*_\w*",
@@ -53,10 +55,11 @@ SUBSCRIPTS = str.maketrans(dict.fromkeys("₀₁₂₃₄₅₆₇₈₉⁰¹²�
 def bracket(key, text):
     """Return an entry with brackets around what it says itself, and none around its values."""
     if key.startswith("explain."):  # formulas, and no values
-        return f"{OPEN}{text}{CLOSE}"
+        parts = re.split(r"(```.*?```)", text, flags=re.DOTALL)  # the page shows code blocks by themselves
+        return "".join(part if part.startswith("```") else f"{OPEN}{part}{CLOSE}" for part in parts)
     out = []
     for literal, name, spec, conversion in string.Formatter().parse(text):
-        start, body, end = re.fullmatch(r"(\s*)(.*?)(\s*)", literal, re.DOTALL).groups()
+        start, body, end = re.fullmatch(r"(\s*)(.*?)([.:]?\s*)", literal, re.DOTALL).groups()
         body = body.replace("{", "{{").replace("}", "}}")
         out += [start, f"{OPEN}{body}{CLOSE}" if re.search(r"[^\W\d_]", body) else body, end]
         if name is not None:
@@ -92,11 +95,11 @@ def list_names():
 
 def find_outside(text):
     """Return the words of a shown text that are outside brackets and not allowed."""
-    text = str(text)
+    text = re.sub(r"\u2060|\\(?=[_:*<>|\[\]])", "", str(text))
     while (inner := INNERMOST.sub(" ", text)) != text:
         text = inner
     text = IGNORED.sub(" ", list_names().sub(" ", text.translate(SUBSCRIPTS)))
-    return [word for word in WORD.findall(text) if word not in ALLOWED]
+    return [word for word in WORD.findall(text) if word not in ALLOWED and word not in all_architectures()]
 
 
 def list_strings(value, where="", *, is_shown=False, has_names=True):
@@ -107,7 +110,7 @@ def list_strings(value, where="", *, is_shown=False, has_names=True):
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             shown = (key in SHOWN and (has_names or key != "name")) or (is_shown and where.rpartition(".")[2] in GROUPS)
-            yield from list_strings(inner, f"{where}.{key}", is_shown=shown, has_names=key not in UNSEEN)
+            yield from list_strings(inner, f"{where}.{key}", is_shown=shown, has_names=has_names and key not in UNSEEN)
     elif hasattr(value, "tolist"):
         yield from list_strings(value.tolist(), where, is_shown=is_shown)
     elif isinstance(value, Sequence) and not isinstance(value, bytes):

@@ -164,8 +164,9 @@ def test_page_and_its_links_are_in_the_language_of_the_address(open_page):
     (pictures,) = list_components(app, "rope_viz_picture")
     assert all("lang=zh" in each["query"] for each in pictures["pictures"].values())
     assert [each.value for each in app.warning] == []
-    app.selectbox[0].select(app.selectbox[0].options[0]).run()
-    assert app.query_params["lang"] == ["zh"]
+    with use_language("zh"):  # the labels that this thread sends
+        app.selectbox(key="select.Model").set_value("llama-3.1-8b").run()
+    assert app.query_params["lang"] == "zh"
     assert app.title[0].value == read_entry("title", "zh", "decay")
 
 

@@ -143,7 +143,7 @@ def is_off(one: Comparison) -> bool:
     return one.pairs_differ or (one.effect is not None and one.effect.ratio > LEAST) or abs(ratio - 1.0) > LEAST - 1.0
 
 
-def describe_size(one: Comparison, base: Comparison, without: Sequence[str] = ()) -> Sentence:
+def describe_size(one: Comparison, base: Comparison, without: Sequence[str] = ()) -> str:
     """Return by how much a runtime is off, as text, and its rules that the reference has not.
 
     `without` are the keys of rules to leave out.

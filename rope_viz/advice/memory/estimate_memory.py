@@ -144,7 +144,7 @@ def memory(
 def describe_lengths(generation: Mapping[str, Any], length: int) -> list[str]:
     """Return sentences on the lengths of a generation_config.json that end a text before this one."""
     found, answer = generation.get("max_length"), generation.get("max_new_tokens")
-    sentences = []
+    sentences = list[str]()
     if is_length(found) and found < length:
         sentences.append(TEXTS("limit.max_length", limit=found))
     if is_length(answer) and answer < length:

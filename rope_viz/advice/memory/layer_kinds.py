@@ -33,12 +33,17 @@ WITH_ATTENTION = ("full", "sparse", "compressed", "window", "chunk")
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer: what it sees, up to how many tokens back (None: all), whether it rotates, what scaling reaches."""
+    """One layer: what it sees, up to how many tokens back (None: all), whether it rotates, what scaling reaches.
+
+    `kind` is that of its cache, `embedding` the key of its embedding.
+    """
 
     sees: Sees
     reach: int | None
     rotates: bool
     scaled: bool
+    kind: str
+    embedding: str
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ def list_layers(config: ModelConfig, layer: str = "") -> Layers:
             listed = turns is None or index >= len(turns) or turns[index]
             rotates = sees in WITH_ATTENTION and listed
             key = find_embedding(config, kind_of_type, sees)
-            found.append(Layer(sees, reach, rotates, rotates and key == scaled))
+            found.append(Layer(sees, reach, rotates, rotates and key == scaled, kind, key))
     return Layers(tuple(found), "num_hidden_layers" in list_assumed_sizes(config))
 
 

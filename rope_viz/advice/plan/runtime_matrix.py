@@ -189,9 +189,9 @@ def find_repair(one: Comparison, asked: RuntimeCase) -> str:
     try:
         made = export_intended(asked, target)
     except ValueError:
-        return TEXTS("matrix.cannot")
+        return TEXTS("matrix.nothing", why=TEXTS("matrix.cannot"))
     if not made.faithful:
-        return TEXTS("matrix.no_key")
+        return TEXTS("matrix.nothing", why=TEXTS("matrix.no_key"))
     return made.flags or TEXTS("matrix.config")
 
 

@@ -2,7 +2,7 @@
 
 To add one, write a file `<id>.json` in this folder: the config's own keys, and `_about` with these:
 
-- `name`, `source`, `note`, `pairing`.
+- `name`, `source`, `pairing`.
 - `family`, as the maker names it, and `size`: parameters as the name of the model has them ("35B-A3B"), or as
   `rope-viz memory` counts them.
 - `status`: V1 (a copy of the published file or the authors' code), V2 (class defaults or other copies that agree) or
@@ -32,6 +32,9 @@ from rope_viz.models.identity.hf_cache import is_model_id, model_id_of_page
 from rope_viz.models.rope_config import build_specs, find_main_layer
 from rope_viz.models.rope_parameters import resolve_rope_parameters
 from rope_viz.models.text_config import find_text_part, read_text_fields
+from rope_viz.texts import Texts
+
+NOTES = Texts("model_notes")
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,6 @@ class Model:
     size: str
     source: str
     status: str
-    note: str
     pairing: str
     config: Mapping[str, Any] = field(hash=False)
     trained_length: int | None = None
@@ -59,6 +61,11 @@ class Model:
     layer: str | None = None
     sizes: Mapping[str, Any] = field(default_factory=dict, hash=False)
     documented: Sequence[Mapping[str, Any]] = field(default=(), hash=False)
+
+    @property
+    def note(self) -> str:
+        """What is unusual about its numbers, "" for nothing."""
+        return NOTES.entries.get(self.id, "")
 
     @property
     def whole(self) -> dict[str, Any]:

@@ -14,14 +14,14 @@ from rope_viz.embedding.axes_spec import MIXED, STILL
 from rope_viz.embedding.axis_sections import block_means
 from rope_viz.embedding.spec import FloatArray, Knob
 from rope_viz.figures import theme
-from rope_viz.multi_axis.image_layouts import ROLE_OF, Scene
+from rope_viz.multi_axis.image_layouts import ALL_HEADS, ROLE_OF, Scene
 from rope_viz.texts import Texts
 from rope_viz.texts.numbers import format_number, format_tokens
 from rope_viz.texts.texts import join_items
 
 TEXTS = Texts("axes")
 REACH = Knob(TEXTS("choices.reach"), 8, 100_000, TEXTS("choices.reach_help"), log=True, integer=True)
-SHADES, WORDS = TEXTS.group("shades"), TEXTS.group("axis_words")
+SHADES, WORDS, PARTS = TEXTS.group("shades"), TEXTS.group("axis_words"), TEXTS.group("part_words")
 HEIGHT = 480
 GAP = 0.13
 HEAD = 0.42  # height of a scene's heading, in lanes
@@ -192,7 +192,18 @@ def scale(low: float) -> list[list[Any]]:
 
 def title(scene: Scene) -> str:
     """Name the model and the part of it."""
-    return TEXTS("scenes.one", model=scene.name, part=scene.part)
+    return TEXTS("scenes.one", model=scene.name, part=name_part(scene.part))
+
+
+def name_part(part: str) -> str:
+    """Return a part of a model as a label: all of it, all of its heads or one, or one kind of its layers."""
+    kind, _, rest = part.partition(" ")
+    name = PARTS.get(kind, kind)
+    if f" {rest}" == ALL_HEADS:
+        return TEXTS("parts.all_heads", part=name)
+    if rest.startswith("head "):
+        return TEXTS("parts.head", part=name, head=rest.removeprefix("head "))
+    return TEXTS("parts.layers", part=name, layers=rest) if rest else name
 
 
 def count_pairs(scene: Scene) -> str:

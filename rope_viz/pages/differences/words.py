@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rope_viz.figures.words import footnote, plain
 from rope_viz.pages.differences.figures import TEXTS, ModelAnswer, list_answers, list_counts
+from rope_viz.runtimes.asked_engines import name_verdict
 from rope_viz.runtimes.provenance import EXECUTED_ON
 from rope_viz.runtimes.releases import REFERENCE
 from rope_viz.runtimes.verdict_counts import HOWS, find_state
@@ -57,7 +58,7 @@ def describe(one: ModelAnswer) -> str:
 def words_asked(one: ModelAnswer) -> str:
     """Return which releases were asked as whole engines, and what they answered; "" where none was."""
     answers = [
-        TEXTS("cell.answer", release=answer.release, config=answer.config, verdict=answer.verdict)
+        TEXTS("cell.answer", release=answer.release, config=answer.config, verdict=name_verdict(answer.verdict))
         for answer in one.comparison.emulation.known.asked
     ]
     return TEXTS("cell.asked", answers=plain(join_clauses(answers))) if answers else ""

@@ -13,6 +13,8 @@ from rope_viz.texts.numbers import format_exponent
 from rope_viz.texts.texts import join_items
 
 OURS = "rope_viz"
+CASES, WAYS = TEXTS.group("cases"), TEXTS.group("way_names")
+"""The names of the cases and ways in a card's file, as the screen shows them; other names are shown as they are."""
 # Ways of a card's file by how their name begins: colour, symbol, and the sign that names it above the plot.
 LOOKS: dict[str, tuple[str, str, str]] = {
     "rope_viz": (theme.CURRENT, "circle", "●"),
@@ -50,7 +52,7 @@ def list_ways(card: CardMeasurement) -> list[str]:
 def name_case(case: CardCase) -> str:
     """Return a case's name with what distinguishes it."""
     more = [TEXTS(f"cards.{name}") for name in (case.pairing, case.direction) if name in ("interleaved", "backward")]
-    return join_items((case.case, *more))
+    return join_items((CASES.get(case.case, case.case), *more))
 
 
 def height(card: CardMeasurement) -> int:
@@ -67,7 +69,7 @@ def shares(card: CardMeasurement) -> go.Figure:
         colour, symbol, sign = LOOKS[way]
         found = [(rows[name_case(case)], case, find_time(case, way)) for case in card.cases]
         found = [item for item in found if item[2]]
-        label = TEXTS("cards.table_way") if way == "rope_viz, table" and has_waited(card) else way
+        label = TEXTS("cards.table_way") if way == "rope_viz, table" and has_waited(card) else WAYS.get(way, way)
         traces.append(
             {
                 "type": "scatter",
@@ -141,7 +143,7 @@ def shares_table(card: CardMeasurement) -> dict[str, list[Any]]:
     columns[TEXTS("columns.copy")] = [case.ways["copy"].us for case in card.cases]
     for way in list_ways(card):
         times = [find_time(case, way) for case in card.cases]
-        columns[TEXTS("columns.share", way=way)] = [
+        columns[TEXTS("columns.share", way=WAYS.get(way, way))] = [
             100 * time.share_of_copy if time else float("nan") for time in times
         ]
     return columns

@@ -10,6 +10,8 @@ from rope_viz.pages.kernels.figures import TEXTS
 from rope_viz.texts import Sentence, join
 from rope_viz.texts.texts import join_clauses, join_items
 
+NOT_MEASURED = TEXTS.group("not_measured")
+
 
 def describe_errors(spec: RopeSpec, *, quick: bool = False) -> Sentence:
     """Give the error of the usual ways near the target length, and the largest drawn error of our kernel."""
@@ -77,8 +79,7 @@ def describe_card(card: CardMeasurement) -> Sentence:
 
 def list_missing(card: CardMeasurement) -> Sentence:
     """List what was not measured."""
-    phrases = TEXTS.group("cards.not_measured")
-    return TEXTS("cards.missing", missing=join_clauses([phrases.get(name, name) for name in card.not_measured]))
+    return TEXTS("cards.missing", missing=join_clauses([NOT_MEASURED.get(each, each) for each in card.not_measured]))
 
 
 def list_left_out(report: MeasurementReport) -> Sentence:

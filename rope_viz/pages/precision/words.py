@@ -8,6 +8,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.pages.precision.figures import DISTANCE, TEXTS, score_curve
 from rope_viz.studies.precision import MAX_POSITION, PRACTICES, ROUNDINGS, Practice, find_largest_error, find_practices
 from rope_viz.texts import Sentence, cache_by_language, join
+from rope_viz.texts.texts import join_clauses
 
 
 @cache_by_language(64)
@@ -61,7 +62,7 @@ def list_implementations(where: str) -> Sentence:
     found = find_practices(where)
     if not found:
         return TEXTS("practices.none", phrase=name_rounding(where))
-    libraries = "; ".join(f"**{each.library}**" for each in found)
+    libraries = join_clauses([f"**{each.library}**" for each in found])
     return TEXTS("practices.found", phrase=name_rounding(where), libraries=libraries)
 
 
@@ -77,6 +78,6 @@ def format_practices(where: str) -> str:
 
 def _format_row(each: Practice, mark: str = "") -> str:
     name = f"[{each.library}]({each.source})" if each.source.startswith("https://") else each.library
-    rounds = "; ".join(TEXTS(f"roundings.{where}") for where in each.roundings) or TEXTS("practices.not_emulated")
+    rounds = join_clauses([TEXTS(f"roundings.{where}") for where in each.roundings]) or TEXTS("practices.not_emulated")
     does = TEXTS(f"implementations.{each.key}")
     return f"| {mark}{name} | {TEXTS('practices.ran', does=does) if each.was_run else does} | {rounds} |"

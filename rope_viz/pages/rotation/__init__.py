@@ -12,7 +12,7 @@ from rope_viz.figures import clocks
 from rope_viz.figures.compared import compared
 from rope_viz.models.catalog import catalog
 from rope_viz.models.variant import Variant
-from rope_viz.pages.rotation import figures, words
+from rope_viz.pages.rotation import figures, seen_arcs, words
 from rope_viz.pages.rotation.figures import TEXTS
 from rope_viz.picture import vectors
 from rope_viz.picture.choices import Number, Pick, PositionPair, Switch, length
@@ -97,6 +97,12 @@ def turning(request: PictureRequest) -> Clocks:
         request.spec, pin=request.pin, mode=request[SHOW], plain=request[PLAIN], start=request[AT], variants=variants
     )
     return Clocks(message, words.describe_dials(request.spec, request[SHOW]), variant="clocks")
+
+
+@PAGE.picture(height=seen_arcs.HEIGHT, narrow=seen_arcs.NARROW)
+def arcs(request: PictureRequest) -> Figure:
+    """The angles between q and k that training has shown, and those at the target length, for every pair."""
+    return Figure(seen_arcs.draw(request.spec), TEXTS("arcs_title"), seen_arcs.describe(request.spec))
 
 
 @PAGE.picture(PART, M, refuses=too_large)

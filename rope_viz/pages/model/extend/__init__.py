@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from rope_viz.advice.lint import Finding
 from rope_viz.advice.memory.kv_cache import DTYPES, read_memory_fields
 from rope_viz.advice.memory.layer_kinds import Layers, list_layers
+from rope_viz.advice.memory.turning_vectors import TurningVectors, find_turning_vectors
 from rope_viz.advice.memory.weight_storage import find_cache_type
 from rope_viz.advice.plan.extension_plan import (
     MOST_SEQUENCES,
@@ -31,7 +32,7 @@ from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.read_upload import is_encoder_only
 from rope_viz.models.spec_url import Subject
-from rope_viz.pages.model.extend import figures, words
+from rope_viz.pages.model.extend import figures, vector_strips, words
 from rope_viz.pages.model.extend.figures import EXTEND
 from rope_viz.pages.model.runtimes.figures import matrix
 from rope_viz.pages.model.runtimes.figures import options as methods
@@ -277,10 +278,42 @@ def layers(request: PictureRequest) -> Figure:
     return Figure(figures.strip(found), words.layers_title(found), words.layers(found))
 
 
+def no_vectors(request: PictureRequest) -> str:
+    """Return why it is not known which vectors rotate, "" if it is."""
+    try:
+        found = _vectors(origin(request))
+    except ValueError as error:
+        return words.no_layers(str(error))
+    return "" if found.strips else words.TEXTS("vectors.no_attention")
+
+
+def vectors_height(request: PictureRequest) -> int:
+    """Return the height of the strips of vectors, which depends on how many there are."""
+    return vector_strips.height(0 if no_vectors(request) else vector_strips.count_rows(_vectors(origin(request))))
+
+
+@PAGE.picture(config=True, height=vectors_height, refuses=no_vectors, query="extend.tab=why")
+def vectors(request: PictureRequest) -> Figure:
+    """Which vectors of each kind of layer rotate, in which channels, at which position and by which embedding."""
+    found = _vectors(origin(request))
+    title = vector_strips.TEXTS("vectors.title", model=request.subject.name)
+    return Figure(vector_strips.draw(found), title, vector_strips.describe(found))
+
+
 @cache_by_config(KEPT)
 def _layers(subject: Subject) -> Layers:
-    known, config = catalog().get(subject.model), _config(subject)
-    return list_layers(config if known is None else ModelConfig.read(known.whole, known=known), subject.layer)
+    return list_layers(_whole_config(subject), subject.layer)
+
+
+@cache_by_config(KEPT)
+def _vectors(subject: Subject) -> TurningVectors:
+    return find_turning_vectors(_whole_config(subject))
+
+
+def _whole_config(subject: Subject) -> ModelConfig:
+    """Return the config with all sizes that the catalog knows of the model."""
+    known = catalog().get(subject.model)
+    return _config(subject) if known is None else ModelConfig.read(known.whole, known=known)
 
 
 @PAGE.picture(TARGET, TRAINED, config=True, height=420, still=True, refuses=problem, query="extend.tab=why")

@@ -26,7 +26,7 @@ from rope_viz.runtimes.axes import AxesAnswer
 from rope_viz.runtimes.compare import describe_temperature
 from rope_viz.runtimes.releases import RELEASES
 from rope_viz.runtimes.verdict_counts import find_state
-from rope_viz.texts import Texts, join
+from rope_viz.texts import Sentence, Texts, join
 from rope_viz.texts.line_breaks import wrap_letters
 from rope_viz.texts.texts import join_clauses, join_items
 
@@ -140,9 +140,8 @@ def reference(row: RuntimeAnswer, answers: RuntimeMatrix) -> bool:
 
 def remedy(row: RuntimeAnswer) -> str:
     """Return the fix for a row as a sentence, "" if there is none."""
-    _, colon, why = row.repair.partition("nothing: ")
-    if colon:
-        return TABLE("no_repair", why=why)
+    if isinstance(row.repair, Sentence) and "why" in row.repair.values:
+        return TABLE("no_repair", why=row.repair.values["why"])
     return TABLE("repair", repair=row.repair) if row.repair else ""
 
 

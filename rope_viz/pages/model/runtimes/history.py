@@ -12,7 +12,7 @@ from rope_viz.advice.plan.runtime_matrix import RuntimeCase, explain
 from rope_viz.figures import theme
 from rope_viz.figures.words import footnote, plain
 from rope_viz.runtimes import Emulation
-from rope_viz.runtimes.asked_engines import AS_INTENDED
+from rope_viz.runtimes.asked_engines import AS_INTENDED, name_verdict
 from rope_viz.runtimes.history import History, Span, format_releases, is_next, trace_releases
 from rope_viz.runtimes.releases import REFERENCE, RELEASES, format_name
 from rope_viz.runtimes.verdict_counts import State, find_state
@@ -58,8 +58,9 @@ def list_lanes(found: Sequence[History]) -> dict[str, list[LaneSpan]]:
             ]
         for asked in history.asked_spans:
             state = ANSWERS.get(asked.verdict, "not known")
+            shown = name_verdict(asked.verdict)
             lanes.setdefault(str(TEXTS("history.asked", runtime=name, config=asked.config)), []).append(
-                LaneSpan(history.runtime, asked.releases, asked.verdict, asked.verdict, state, "asked")
+                LaneSpan(history.runtime, asked.releases, shown, shown, state, "asked")
             )
     return lanes
 
@@ -188,7 +189,11 @@ def tabulate(found: Sequence[History]) -> list[dict[str, str]]:
             for span in history.spans
         ]
         rows += [
-            (name, format_releases(history.runtime, asked.releases), str(TEXTS("history.answer", **vars(asked))))
+            (
+                name,
+                format_releases(history.runtime, asked.releases),
+                str(TEXTS("history.answer", verdict=name_verdict(asked.verdict), config=asked.config)),
+            )
             for asked in history.asked_spans
         ]
     return [dict(zip(columns, row, strict=True)) for row in rows]
