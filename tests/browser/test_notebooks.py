@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -77,15 +78,20 @@ def run_cell(page, cell):
 
 
 def test_marimo_moves_the_picture_and_the_spec(page, tmp_path):
-    (tmp_path / "note.py").write_text(MARIMO, encoding="utf-8")
+    notebook = tmp_path / "note.py"
+    convert = [sys.executable, "-m", "marimo", "convert", str(NOTEBOOK), "-o", str(notebook)]
+    subprocess.run(convert, check=True, capture_output=True)
+    cells, end = notebook.read_text(encoding="utf-8").split('if __name__ == "__main__":')
+    # Two more cells read and assign `spec` when a button is pressed.
+    notebook.write_text(f'{cells}{CELLS}if __name__ == "__main__":{end}', encoding="utf-8")
     port = find_free_port()
     command = [sys.executable, "-m", "marimo", "run", "--headless", "--no-token", f"--port={port}"]
-    with running_process(
-        [*command, str(tmp_path / "note.py")], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}
-    ) as process:
+    with running_process([*command, str(notebook)], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}) as process:
         wait_for_answer(process, f"http://127.0.0.1:{port}/health")
         page.goto(f"http://127.0.0.1:{port}")
         page.wait_for_selector(".rv-clocks[data-drawn]")
+        page.wait_for_selector(".rv-chart[data-drawn]")
+        expect(read_base(page)).to_have_text("10000")  # a cell has assigned it
         before = read_frequency(page)
         base = float(drag(page, CLOCKS, "base", 0.8))
         assert read_frequency(page) != before
@@ -95,23 +101,7 @@ def test_marimo_moves_the_picture_and_the_spec(page, tmp_path):
         expect(read_base(page)).to_have_text("10000")
 
 
-MARIMO = """
-import marimo
-
-app = marimo.App()
-
-
-@app.cell
-def _():
-    import marimo as mo
-    import rope_viz
-    from rope_viz.widgets import Clocks
-
-    clocks = Clocks(rope_viz.RopeSpec(base=500_000.0, context=8192))
-    clocks
-    return clocks, mo, rope_viz
-
-
+CELLS = """
 @app.cell
 def _(mo):
     read, assign = mo.ui.run_button(label="read"), mo.ui.run_button(label="assign")
@@ -124,8 +114,7 @@ def _(assign, clocks, read, rope_viz):
     if assign.value:
         clocks.spec = rope_viz.RopeSpec(base=10_000.0, context=8192)
     f"base is {clocks.spec.base}" if read.value else ""
+    return
 
 
-if __name__ == "__main__":
-    app.run()
 """

@@ -145,6 +145,7 @@ def test_a_shadow_tree_has_the_style_of_the_page(course, open_page):
         const { show } = await import("./rope-viz.js");
         show(host.attachShadow({ mode: "open" }).appendChild(document.createElement("div")), "clocks");
     }""")
+    page.locator("section").scroll_into_view_if_needed()  # out of view nothing is drawn
     page.wait_for_selector("section .rv-clocks[data-drawn]")
     heights = "[...document.querySelectorAll('#clocks .rv-bar')].map((node) => node.clientHeight)"
     inside = heights.replace("document", "document.querySelector('section').shadowRoot").replace("#clocks ", "")
