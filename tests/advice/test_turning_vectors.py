@@ -95,7 +95,7 @@ def test_golden_has_most_models_of_the_list():
 
 def test_deepseek_v4_turns_its_output_back():
     found = find_turning_vectors(read_whole("deepseek-v4-flash"))
-    assert [strip.embedding for strip in found.strips] == ["main", "compress", "compress"]
+    assert [strip.layer.embedding for strip in found.strips] == ["main", "compress", "compress"]
     assert [len(strip.numbers) for strip in found.strips] == [2, 21, 20]
     assert found.evidence == "executed"
     for strip, every in zip(found.strips, (0, 4, 128), strict=True):

@@ -63,7 +63,6 @@ class VectorStrip:
     """The vectors of all layers that are alike, and the numbers of these layers."""
 
     layer: Layer
-    embedding: str
     spec: RopeSpec
     vectors: tuple[Vector, ...]
     numbers: tuple[int, ...]
@@ -80,13 +79,13 @@ class TurningVectors:
 def find_turning_vectors(config: ModelConfig) -> TurningVectors:
     """Return which vectors rotate in every kind of layer with attention. Raises `ValueError` for unknown layers."""
     with normalise_errors():
-        found: dict[tuple[Layer, str], list[int]] = {}
+        found: dict[Layer, list[int]] = {}
         for number, layer in enumerate(list_layers(config).layers):
             if layer.sees in WITH_ATTENTION:
-                found.setdefault((layer, layer.embedding), []).append(number)
+                found.setdefault(layer, []).append(number)
         strips = tuple(
-            VectorStrip(layer, key, config.specs[key], tuple(list_vectors(config, layer)), tuple(numbers))
-            for (layer, key), numbers in found.items()
+            VectorStrip(layer, config.specs[layer.embedding], tuple(list_vectors(config, layer)), tuple(numbers))
+            for layer, numbers in found.items()
         )
         return TurningVectors(strips, find_evidence(config.architecture))
 
