@@ -235,7 +235,8 @@ class QueryTemperature:
 class RotatedVectors:
     """Which vectors of an attention layer a class rotates in addition to q and k, and which channels of their heads.
 
-    `part` are the channels of q and k that rotate where not all do; latent attention always has them last.
+    `part` are the channels of q and k that rotate where not all do; latent attention always has them last. `backward`:
+    q and k rotate by the opposite angle, which changes no score.
     `one_key_value`: the rotated key is the value, too. `value_switch`: the key of a config that makes values rotate.
     `turns_back`: the output of attention is rotated back by its query's position. `blocks` are {kind of layer: tokens}
     of layers with one more key for so many tokens, at the position of the first. `index` are the channels that rotate
@@ -244,6 +245,7 @@ class RotatedVectors:
     """
 
     part: Literal["first", "last"] = "first"
+    backward: bool = False
     one_key_value: bool = False
     value_switch: str = ""
     turns_back: bool = False

@@ -70,9 +70,8 @@ def test_vectors_rotate_by_their_embedding_at_their_position(row):
                 np.testing.assert_allclose(one["positions"], expected, atol=0.2, err_msg=f"{number} {vector}")
             if "turns" not in one:
                 continue
-            assert mine.inverse is one.get("inverse", False)
-            seen = np.array(row["turns"][one["turns"]])
-            turns = mine.spec.inv_freq() * AWAY / (2 * np.pi)
+            seen = np.array(row["turns"][one["turns"]]) * (-1 if one.get("inverse") else 1)
+            turns = mine.spec.inv_freq() * AWAY / (2 * np.pi) * (-1 if mine.inverse else 1)
             away = (seen - turns + 0.5) % 1 - 0.5
             # Of fast pairs the angle is rounded in float32, of slow ones it is small.
             assert (np.abs(away) < np.minimum(1e-6 + 1e-3 * np.abs(turns), 2e-4)).all(), (number, vector)
@@ -83,12 +82,20 @@ def test_golden_has_most_models_of_the_list():
     listed = {read_catalog_model(name).model_type for name in catalog()}
     assert len(types) > 100
     assert len(listed - types) < 8, listed - types
-    assert {"deepseek_v4", "deepseek_v32", "deepseek_v3", "deepseek_v2", "glm_moe_dsa", "minimax_m3_vl_text"} <= types
+    assert {
+        "deepseek_v4",
+        "deepseek_v32",
+        "deepseek_v3",
+        "deepseek_v2",
+        "glm_moe_dsa",
+        "gpt_oss",
+        "gemma3_text",
+    } <= types
 
 
 def test_deepseek_v4_turns_its_output_back():
     found = find_turning_vectors(read_whole("deepseek-v4-flash"))
-    assert [strip.embedding for strip in found.strips] == ["main", "compress", "compress"]
+    assert [strip.layer.embedding for strip in found.strips] == ["main", "compress", "compress"]
     assert [len(strip.numbers) for strip in found.strips] == [2, 21, 20]
     assert found.evidence == "executed"
     for strip, every in zip(found.strips, (0, 4, 128), strict=True):

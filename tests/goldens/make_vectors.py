@@ -34,8 +34,6 @@ TOKENS, LONG = 24, 280
 """Positions; more of them where 128 are compressed into one."""
 LIMITS = {"num_experts_per_tok": "num_local_experts", "num_global_key_value_heads": "num_attention_heads"}
 """{size of a class default or file: the small size that it must not exceed}."""
-SPARSE = {"model_type": "minimax_m3_vl_text", "num_hidden_layers": 2, "index_n_heads": 2, "num_key_value_heads": 2}
-"""The published file of MiniMax-M3 does not list which of its layers have an indexer."""
 MOVED = 1e-7
 """Share of a head's length by which a channel must change to count as rotated."""
 
@@ -47,7 +45,6 @@ def list_configs() -> dict[str, dict[str, Any]]:
     for kind, record in all_architectures().items():
         if record.text is None and not record.not_text and not record.remote_code and kind not in known:
             sources[kind] = {"model_type": kind, **({"num_hidden_layers": 4} if not record.defaults else {})}
-    sources["minimax-m3 with its indexer"] = {**SPARSE, "layer_types": ["full_attention", "minimax_m3_sparse"]}
     found: dict[str, dict[str, Any]] = {}
     for name, source in sources.items():
         with contextlib.suppress(ValueError):
@@ -274,6 +271,9 @@ def measure(model: Any, tokens: int) -> tuple[list[dict[str, Any]], list[list[fl
         rows.append({name: finish(each, turns) for name, each in found.items()})
     if not any(rows):
         raise ValueError("no layer uses the attention interface")
+    record = all_architectures()[model.config.get_text_config().model_type]
+    if record.vectors is not None and record.vectors.index and not any("index_q" in row for row in rows):
+        raise ValueError("no layer has the indexer of its class")
     if not any(each["channels"] for row in rows for each in row.values()):
         raise ValueError("the model takes its positions from elsewhere")
     return rows, turns

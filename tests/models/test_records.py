@@ -46,6 +46,10 @@ def test_record_names_only_known_values(record):
     assert record.rope.rule in RULES
     assert record.rope.layer_sizes in ("", *LAYER_SIZES)
     assert record.layers.rotating in ("", "sliding_if_window", *TEXTS.group("rotating.which"))
+    if record.vectors is not None:
+        assert record.vectors.part in ("first", "last")
+        assert record.vectors.index in ("", "first", "last")
+        assert record.vectors.index_pairing in ("", "half", "interleaved")
     assert record.twin == "" or find_architecture(record.twin) is not None
     if record.text is not None:
         assert record.text.path

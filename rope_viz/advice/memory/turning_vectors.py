@@ -35,7 +35,7 @@ class Vector:
 
     `size` is its number of channels (None: not known), `start` the first of those that rotate as `spec` and `pairing`
     say. `every`: it stands for this many tokens and has the position of the first of them; 0: it has its own position.
-    `inverse`: it is rotated back. `with_value`: it is key and value at once.
+    `inverse`: it is rotated by the opposite angle. `with_value`: it is key and value at once.
     """
 
     name: Name
@@ -63,7 +63,6 @@ class VectorStrip:
     """The vectors of all layers that are alike, and the numbers of these layers."""
 
     layer: Layer
-    embedding: str
     spec: RopeSpec
     vectors: tuple[Vector, ...]
     numbers: tuple[int, ...]
@@ -80,13 +79,13 @@ class TurningVectors:
 def find_turning_vectors(config: ModelConfig) -> TurningVectors:
     """Return which vectors rotate in every kind of layer with attention. Raises `ValueError` for unknown layers."""
     with normalise_errors():
-        found: dict[tuple[Layer, str], list[int]] = {}
+        found: dict[Layer, list[int]] = {}
         for number, layer in enumerate(list_layers(config).layers):
             if layer.sees in WITH_ATTENTION:
-                found.setdefault((layer, layer.embedding), []).append(number)
+                found.setdefault(layer, []).append(number)
         strips = tuple(
-            VectorStrip(layer, key, config.specs[key], tuple(list_vectors(config, layer)), tuple(numbers))
-            for (layer, key), numbers in found.items()
+            VectorStrip(layer, config.specs[layer.embedding], tuple(list_vectors(config, layer)), tuple(numbers))
+            for layer, numbers in found.items()
         )
         return TurningVectors(strips, find_evidence(config.architecture))
 
@@ -108,8 +107,8 @@ def list_vectors(config: ModelConfig, layer: Layer) -> Iterator[Vector]:
     start = key_size - spec.rotary_dim if from_end and key_size is not None else 0
     turns, pairing = layer.rotates, spec.pairing
     one = facts.one_key_value
-    yield Vector("q", turns, key_size, spec, start, pairing)
-    yield Vector("k", turns, key_size, spec, start, pairing, with_value=one)
+    yield Vector("q", turns, key_size, spec, start, pairing, inverse=facts.backward)
+    yield Vector("k", turns, key_size, spec, start, pairing, inverse=facts.backward, with_value=one)
     value = (turns and facts.rotates_value(fields.config)) if is_known else None
     yield Vector("v", value, value_size, spec, start, pairing)
     output = (turns and facts.turns_back) if is_known else None

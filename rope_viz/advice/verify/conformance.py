@@ -20,6 +20,7 @@ from rope_viz.embedding import scaling as methods
 from rope_viz.embedding.exact_angles import exact_angles
 from rope_viz.embedding.spec import FloatArray, Pairing, RopeSpec, Scaling
 from rope_viz.kernels.reference import rotate
+from rope_viz.models.architecture import RotatedVectors
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.releases import REFERENCE
@@ -138,9 +139,8 @@ def build_case(name: str, config: dict[str, Any], layer: str = "") -> dict[str, 
         raise ValueError(known.reason)
     q, k = make_vectors(spec.head_dim)
     factor = known.attention_factor
-    is_v4 = model.fields.kind == "deepseek_v4"
-    # Its class rotates the last channels of a head.
-    start = spec.head_dim - spec.rotary_dim if is_v4 else 0
+    facts = model.architecture.vectors or RotatedVectors()
+    start = spec.head_dim - spec.rotary_dim if facts.part == "last" else 0
     turned = functools.partial(turn_tail, start, positions, known.inv_freq, spec.pairing, factor)
     scales = list_scales(config, spec, known.softmax_multiplier or 1.0)
     return {
@@ -161,7 +161,7 @@ def build_case(name: str, config: dict[str, Any], layer: str = "") -> dict[str, 
         "k": k.tolist(),
         "rotated_q": turned(q).tolist(),
         "rotated_k": turned(k).tolist(),
-        **(turn_back(functools.partial(turned, inverse=True), spec.head_dim) if is_v4 else {}),
+        **(turn_back(functools.partial(turned, inverse=True), spec.head_dim) if facts.turns_back else {}),
         "mistakes": [[key, values.tolist()] for key, values in find_mistakes(model.specs, layer, known.inv_freq)],
         "factor_mistakes": find_factor_mistakes(spec, factor),
         "scale_mistakes": {name: value for name, value in scales.items() if abs(value / scales["right"] - 1.0) > 1e-5},

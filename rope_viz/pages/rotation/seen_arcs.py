@@ -118,7 +118,7 @@ def name_arc(
     sample = {"line": {"width": width, "color": colour}, "hovertemplate": name}
     return [
         scatter | {"x": np.concatenate(x).round(4), "y": np.concatenate(y).round(4)} | filled | quiet,
-        scatter | {"x": [np.nan], "y": [np.nan]} | sample,
+        scatter | {"x": np.full(1, np.nan), "y": np.full(1, np.nan)} | sample,
     ]
 
 

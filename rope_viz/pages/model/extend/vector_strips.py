@@ -47,7 +47,7 @@ def say_where(vector: Vector) -> str:
     if not vector.rotates:
         return TEXTS("vectors.where.still")
     if vector.inverse:
-        return TEXTS("vectors.where.back")
+        return TEXTS(f"vectors.where.{'back' if vector.name == 'output' else 'backward'}")
     return TEXTS("vectors.where.block", every=vector.every) if vector.every else TEXTS("vectors.where.own")
 
 
@@ -190,7 +190,7 @@ def describe(found: TurningVectors) -> Sentence:
     first = "none" if "q" not in rotating else "value" if "v" in rotating else "plain" if not unknown else "only"
     parts = [TEXTS(f"vectors.says.{first}")]
     if any(each.rotates and each.inverse for each in vectors):
-        parts.append(TEXTS("vectors.says.back"))
+        parts.append(TEXTS(f"vectors.says.{'back' if 'output' in rotating else 'backward'}"))
     if "block" in rotating:
         parts.append(TEXTS("vectors.says.block"))
     if "index_q" in rotating:
