@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn import functional
 
+from rope_viz.real_models.band_change import BandChange
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm.numpy_model import Floats, LayerWeights, TinyLm, checked_tokens, table
 
@@ -62,21 +63,48 @@ class TorchLm:
         turn: Turning | None = None,
         see: Callable[[int, Tensor, Tensor], None] | None = None,
         cache: KeyValueCache | None = None,
+        change: BandChange | None = None,
+        below: Tensor | None = None,
     ) -> Tensor:
         """Return the final normalised state, (tokens, width); `see` is called with each layer's rotated q and k.
 
-        `turn` None is the trained embedding. The tokens follow those of the `cache`, and are added to it. Raises
-        `ValueError` as `numpy_model.logits` does.
+        `turn` None is the trained embedding. The tokens follow those of the `cache`, and are added to it. `change`
+        changes some pairs; `below` is the input of its first layer from `enter_layer`, so that the layers below need
+        not be computed again. Raises `ValueError` as `numpy_model.logits` does.
         """
+        x = self.embed(tokens) if below is None else below
+        first_layer = 0 if below is None or change is None else change.first_layer
+        x = self.run_layers(x, range(first_layer, len(self.layers)), turn, see, cache, change)
+        return self.normalise(x, self.norm)
+
+    @torch.inference_mode()
+    def enter_layer(self, tokens: ArrayLike, layer: int) -> Tensor:
+        """Return the state that enters a layer, (tokens, width), with the trained embedding."""
+        return self.run_layers(self.embed(tokens), range(layer))
+
+    def embed(self, tokens: ArrayLike) -> Tensor:
+        """Return the state that enters the first layer, (tokens, width). Raises `ValueError` for wrong tokens."""
+        ids = torch.from_numpy(checked_tokens(self.model, tokens)).to(self.device)
+        return self.embedding[ids] * self.model.embedding_scale
+
+    def run_layers(
+        self,
+        x: Tensor,
+        layers: range,
+        turn: Turning | None = None,
+        see: Callable[[int, Tensor, Tensor], None] | None = None,
+        cache: KeyValueCache | None = None,
+        change: BandChange | None = None,
+    ) -> Tensor:
+        """Return the state after some layers, from the one that enters them, (tokens, width)."""
         model = self.model
-        ids = checked_tokens(model, tokens)
         first = cache.tokens if cache else 0
-        last = first + len(ids)
-        pair = table(model, turn or Turning.from_spec(model.spec, last), last)
-        cos, sin = (torch.from_numpy(part[first:]).to(self.device) for part in pair)
-        visible = torch.ones(len(ids), last, dtype=torch.bool, device=self.device).tril(first) if first else None
-        x = self.embedding[torch.from_numpy(ids).to(self.device)] * model.embedding_scale
-        for index, w in enumerate(self.layers):
+        last = first + len(x)
+        turn = turn or Turning.from_spec(model.spec, last)
+        cos, sin = (torch.from_numpy(part[first:]).to(self.device) for part in table(model, turn, last))
+        visible = torch.ones(len(x), last, dtype=torch.bool, device=self.device).tril(first) if first else None
+        for index in layers:
+            w = self.layers[index]
             y = self.normalise(x, w["before_attention"])
             q, k, v = (
                 functional.linear(y, w[name], w[f"{name}_bias"]).view(len(y), -1, model.head_dim).transpose(0, 1)
@@ -85,6 +113,9 @@ class TorchLm:
             if w["q_norm"] is not None:
                 q, k = self.normalise(q, w["q_norm"]), self.normalise(k, w["k_norm"])
             q, k = rotate(q, cos, sin), rotate(k, cos, sin)
+            if change is not None:
+                q, k = change.apply(index, q, k, turn.inv_freq, first=first)
+                v = v if len(v) == len(k) else v.repeat_interleave(len(k) // len(v), dim=0)
             if see is not None:
                 see(index, q, k)
             if cache is not None:
@@ -97,12 +128,19 @@ class TorchLm:
             gate = functional.linear(y, w["gate"])
             gate = functional.silu(gate) if model.activation == "silu" else functional.gelu(gate, approximate="tanh")
             x = x + functional.linear(gate * functional.linear(y, w["up"]), w["down"])
-        return self.normalise(x, self.norm)
+        return x
 
     @torch.inference_mode()
-    def losses(self, tokens: ArrayLike, turn: Turning | None = None, rows: int = 256) -> Floats:
+    def losses(
+        self,
+        tokens: ArrayLike,
+        turn: Turning | None = None,
+        rows: int = 256,
+        change: BandChange | None = None,
+        below: Tensor | None = None,
+    ) -> Floats:
         """Return the loss in nats of every token but the first, float32 (tokens − 1,); `rows` are computed at once."""
-        state = self.hidden(tokens, turn)
+        state = self.hidden(tokens, turn, change=change, below=below)
         targets = torch.as_tensor(tokens, dtype=torch.long, device=self.device)[1:]
         parts = [
             functional.cross_entropy(
@@ -114,6 +152,14 @@ class TorchLm:
         ]
         found: Floats = torch.cat(parts).cpu().numpy()
         return found
+
+    @torch.inference_mode()
+    def last_logits(
+        self, tokens: ArrayLike, count: int, change: BandChange | None = None, below: Tensor | None = None
+    ) -> Tensor:
+        """Return the logits of the last `count` tokens, each given those before it, float32 (count, vocabulary)."""
+        state = self.hidden(tokens, change=change, below=below)[-count - 1 : -1]
+        return functional.linear(state, self.unembedding).float()
 
     @torch.inference_mode()
     def write_greedily(self, cache: KeyValueCache, token: int, count: int, turn: Turning | None = None) -> list[int]:

@@ -1,0 +1,240 @@
+"""What a real model loses when some pairs of some heads do not rotate, or have no part in the logits.
+
+python benchmarks/real_model/bands.py MODEL.gguf --texts TEXTS --prepare tokens.npz
+python benchmarks/real_model/bands.py MODEL.gguf --tokens tokens.npz -o bands.json [--device cuda] [--workers 2]
+
+The first command tokenises the novels; the second needs PyTorch, NumPy and this repository only, and may run on another
+machine. Each of the 8 groups of four pairs has zero frequency or is removed in all heads, in the heads with the job
+induction, or in as many random heads, and the model runs again. `loss` rows have the mean loss in nats of every 512 of
+8,192 tokens of a novel. `needle` rows have, for each depth of a text of 4,096 tokens, how many of five digits are the
+first choice, and the loss of the five. Every question is a whole text of its own. The second set of texts is read with
+zero frequency in all heads only. Layers below the first changed head are computed once per text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import concurrent.futures
+import json
+import multiprocessing
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from common import NOVELS, TEXT_SOURCE, Results, describe, find_commit, sha256
+
+from rope_viz.models.formats.gguf import read_header
+from rope_viz.real_models.band_change import BandChange, find_heads, name_heads
+from rope_viz.real_models.gguf_model import load_gguf, make_tokenizer
+from rope_viz.real_models.measure_bands import BLOCK, DEPTHS, UNCHANGED, average_losses, judge_answers, name_condition
+from rope_viz.real_models.torch_forward import TorchLm
+from rope_viz.studies.real_model import load_results
+from rope_viz.tiny_lm.passkey import hide_key
+
+SEED = 43
+LOSS_TOKENS, NEEDLE_TOKENS = 8192, 4096
+SETS = {
+    "first": [(novel, 0) for novel in NOVELS[:4]],
+    "second": [(NOVELS[4], 0), (NOVELS[5], 0), (NOVELS[0], 40_000), (NOVELS[1], 40_000)],
+}
+"""{set of texts: (novel, first token)}."""
+GROUPS = {f"{first}-{first + 3}": tuple(range(first, first + 4)) for first in range(0, 32, 4)}
+CITIES = ("Paris", "London", "Rome", "Madrid", "Vienna")
+DIGITS = 5
+HEADS = {"all": "all", "induction": "induction", "random": "random:induction"}
+
+
+def prepare(parsed: argparse.Namespace) -> None:
+    """Write the tokens of all texts and questions to a file."""
+    tokenizer = make_tokenizer(read_header(parsed.model, long_arrays=True))
+
+    def encode(text: str) -> np.ndarray:
+        return np.asarray(tokenizer.encode(text, add_special_tokens=False).ids)
+
+    raw = {novel: (parsed.texts / f"{novel}.txt").read_bytes() for novel in NOVELS}
+    novels = {novel: encode(text.decode("utf-8")) for novel, text in raw.items()}
+    arrays = {}
+    for name, texts in SETS.items():
+        for novel, first in texts:
+            arrays[f"loss/{name}/{name_text(novel, first)}"] = novels[novel][first : first + LOSS_TOKENS]
+    rng = np.random.default_rng(SEED)
+    for novel, first in SETS["first"]:
+        text, questions = novels[novel][first : first + NEEDLE_TOKENS], []
+        for depth, city in zip(DEPTHS, CITIES, strict=True):
+            key = "".join(str(digit) for digit in rng.integers(0, 10, DIGITS))
+            questions.append(hide_key(encode, text, depth, key, city))
+            if [tokenizer.decode([token]) for token in questions[-1][-DIGITS:]] != list(key):
+                raise SystemExit("this model does not read digits one by one")
+        arrays[f"needle/first/{name_text(novel, first)}"] = np.stack(questions)
+    about = {
+        "texts": TEXT_SOURCE,
+        "text_sha256": {novel: sha256(text) for novel, text in raw.items()},
+        "model": sha256(Path(parsed.model).read_bytes()),
+        "commit": find_commit(),
+    }
+    content = {name: each.astype(np.int32) for name, each in arrays.items()}
+    with open(parsed.prepare, "wb") as file:
+        np.savez_compressed(file, about=np.array(json.dumps(about)), **content)
+    print(f"{parsed.prepare}: {', '.join(f'{name} {each.shape}' for name, each in content.items())}")
+
+
+def name_text(novel: str, first: int) -> str:
+    """Return the name of a text by its novel and first token."""
+    return f"{novel}+{first}" if first else novel
+
+
+def list_conditions() -> dict[str, BandChange]:
+    """Return {name of a condition: change}, the groups of pairs in turn."""
+    rows = load_results("heads")["rows"]
+    heads = {name: find_heads(written, rows, SEED) for name, written in HEADS.items()}
+    return {
+        name_condition(group, how, name): BandChange(pairs, how, chosen)
+        for group, pairs in GROUPS.items()
+        for how in ("zero", "remove")
+        for name, chosen in heads.items()
+    }
+
+
+def list_keys(texts: list[str]) -> Iterator[str]:
+    """Yield the keys of all rows, one text after another."""
+    for text in texts:
+        second = text.split("/")[1] == "second"
+        yield f"{text}/{UNCHANGED}"
+        for condition in list_conditions():
+            if not second or condition.endswith("/zero/all"):
+                yield f"{text}/{condition}"
+
+
+class Measurement:
+    """The model on one device, the tokens, and the states that enter the first changed layers of the last text."""
+
+    def __init__(self, model: str, tokens: Path, device: str, dtype: str) -> None:
+        torch.set_num_threads(1)
+        torch.set_float32_matmul_precision("highest")
+        # The other kernel for float32 multiplies in parts of TF32.
+        torch.backends.cuda.enable_mem_efficient_sdp(False)
+        self.model = TorchLm(load_gguf(model), device, getattr(torch, dtype))
+        with np.load(tokens) as file:
+            self.tokens = {name: file[name] for name in file.files if name != "about"}
+        self.conditions = list_conditions()
+        self.text = ""
+        self.states: dict[tuple[int, int], torch.Tensor] = {}
+
+    def measure(self, key: str) -> dict[str, Any]:
+        """Return the row of a key."""
+        started = time.perf_counter()
+        kind, group, text, condition = key.split("/", 3)
+        name = f"{kind}/{group}/{text}"
+        if name != self.text:
+            self.text, self.states = name, {}
+        change = self.conditions.get(condition)
+        texts = np.atleast_2d(self.tokens[name]).astype(np.int64)
+        below = [self.enter(index, ids, change) for index, ids in enumerate(texts)]
+        row: dict[str, Any]
+        if kind == "loss":
+            row = {"loss": average_losses(self.model.losses(texts[0], change=change, below=below[0]))}
+        else:
+            found = [
+                self.model.last_logits(ids, DIGITS, change, state) for ids, state in zip(texts, below, strict=True)
+            ]
+            row = judge_answers(found, list(texts))
+        return row | {"s": round(time.perf_counter() - started, 2)}
+
+    def enter(self, index: int, ids: np.ndarray, change: BandChange | None) -> torch.Tensor | None:
+        """Return the state of a text that enters the first changed layer, None for the first layer."""
+        layer = 0 if change is None else change.first_layer
+        if not layer:
+            return None
+        if (index, layer) not in self.states:
+            self.states[index, layer] = self.model.enter_layer(ids, layer)
+        return self.states[index, layer]
+
+
+worker: Measurement | None = None
+
+
+def start_worker(*arguments: Any) -> None:
+    """Load the model in a worker process."""
+    global worker
+    worker = Measurement(*arguments)
+
+
+def measure_row(key: str) -> dict[str, Any]:
+    """Return the row of a key, in a worker process."""
+    assert worker is not None
+    return worker.measure(key)
+
+
+def main() -> None:
+    """Prepare the tokens, or measure what the results file does not have yet."""
+    flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    flags.add_argument("model", help="a GGUF file, such as `rope-viz get-model smollm2` takes out")
+    flags.add_argument("--texts", type=Path, help="folder of NAME.txt, as write_texts.R makes it; with --prepare")
+    flags.add_argument("--prepare", type=Path, metavar="FILE", help="write the tokens to this file, and stop")
+    flags.add_argument("--tokens", type=Path, metavar="FILE", help="what --prepare wrote")
+    flags.add_argument("-o", "--output", type=Path, help="results file; its rows are not repeated")
+    flags.add_argument("--device", default="cpu")
+    flags.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="of weights and states")
+    flags.add_argument("--workers", type=int, default=1, help="processes of one thread each")
+    flags.add_argument("--only", default="", metavar="TEXT", help="rows whose key contains this")
+    parsed = flags.parse_args()
+    if parsed.prepare:
+        if parsed.texts is None:
+            flags.error("--prepare needs --texts")
+        prepare(parsed)
+        return
+    if parsed.tokens is None or parsed.output is None:
+        flags.error("give --tokens and -o, or --texts and --prepare")
+    with np.load(parsed.tokens) as file:
+        prepared, texts = json.loads(str(file["about"])), [name for name in file.files if name != "about"]
+    results = open_results(parsed, prepared)
+    wanted = [key for key in list_keys(texts) if parsed.only in key and key not in results.rows]
+    arguments = (parsed.model, parsed.tokens, parsed.device, parsed.dtype)
+    if parsed.workers == 1:
+        start_worker(*arguments)
+        for key in wanted:
+            results.add(key, measure_row(key))
+        return
+    pool = concurrent.futures.ProcessPoolExecutor(
+        parsed.workers, multiprocessing.get_context("spawn"), start_worker, arguments
+    )
+    with pool:
+        for key, row in zip(wanted, pool.map(measure_row, wanted), strict=True):
+            results.add(key, row)
+
+
+def open_results(parsed: argparse.Namespace, prepared: dict[str, Any]) -> Results:
+    """Return the results file with the rows that it has. Raises `SystemExit` for one that was made differently."""
+    about = describe(parsed.model, versions=("numpy", "torch"), commit=prepared["commit"])
+    if about["model"]["sha256"] != prepared["model"]:
+        raise SystemExit(f"{parsed.tokens} was prepared for another model")
+    cuda = parsed.device.startswith("cuda")
+    device = torch.cuda.get_device_name(parsed.device) if cuda else parsed.device
+    measured = load_results("heads")["rows"]
+    heads = {name: name_heads(find_heads(written, measured, SEED)) for name, written in HEADS.items() if name != "all"}
+    about |= {
+        "texts": prepared["texts"],
+        "text_sha256": prepared["text_sha256"],
+        "dtype": parsed.dtype,
+        "device": device,
+        "seed": SEED,
+        "block": BLOCK,
+        "tokens": {"loss": LOSS_TOKENS, "needle": NEEDLE_TOKENS},
+        "depths": list(DEPTHS),
+        "digits": DIGITS,
+        "heads": heads,
+    }
+    rows = {}
+    if parsed.output.is_file():
+        old = json.loads(parsed.output.read_text(encoding="utf-8"))
+        if any(old["about"].get(name) != about[name] for name in about if name != "commit"):
+            raise SystemExit(f"{parsed.output} was made with other settings: choose another file")
+        rows, about = old["rows"], old["about"]
+    return Results(parsed.output, about, rows)
+
+
+if __name__ == "__main__":
+    main()
