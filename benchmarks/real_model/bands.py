@@ -27,22 +27,22 @@ import torch
 from common import NOVELS, TEXT_SOURCE, Results, describe, find_commit, sha256
 
 from rope_viz.models.formats.gguf import read_header
-from rope_viz.real_models.band_change import BandChange, find_heads, name_heads
+from rope_viz.real_models.band_change import BandChange, How, find_heads, name_heads
+from rope_viz.real_models.band_table import DEPTHS, FIRST, SECOND, UNCHANGED, Condition
 from rope_viz.real_models.gguf_model import load_gguf, make_tokenizer
-from rope_viz.real_models.measure_bands import BLOCK, DEPTHS, UNCHANGED, average_losses, judge_answers, name_condition
+from rope_viz.real_models.measure_bands import CITIES, average_losses, count_answer, hide_needles, judge_answers
 from rope_viz.real_models.torch_forward import TorchLm
 from rope_viz.studies.real_model import load_results
-from rope_viz.tiny_lm.passkey import hide_key
 
 SEED = 43
-LOSS_TOKENS, NEEDLE_TOKENS = 8192, 4096
+LOSS_TOKENS, NEEDLE_TOKENS, BLOCK = 8192, 4096, 512
 SETS = {
-    "first": [(novel, 0) for novel in NOVELS[:4]],
-    "second": [(NOVELS[4], 0), (NOVELS[5], 0), (NOVELS[0], 40_000), (NOVELS[1], 40_000)],
+    FIRST: [(novel, 0) for novel in NOVELS[:4]],
+    SECOND: [(NOVELS[4], 0), (NOVELS[5], 0), (NOVELS[0], 40_000), (NOVELS[1], 40_000)],
 }
 """{set of texts: (novel, first token)}."""
 GROUPS = {f"{first}-{first + 3}": tuple(range(first, first + 4)) for first in range(0, 32, 4)}
-CITIES = ("Paris", "London", "Rome", "Madrid", "Vienna")
+HOWS: tuple[How, ...] = ("zero", "remove")
 DIGITS = 5
 HEADS = {"all": "all", "induction": "induction", "random": "random:induction"}
 
@@ -60,15 +60,12 @@ def prepare(parsed: argparse.Namespace) -> None:
     for name, texts in SETS.items():
         for novel, first in texts:
             arrays[f"loss/{name}/{name_text(novel, first)}"] = novels[novel][first : first + LOSS_TOKENS]
+    if any(count_answer(encode, city) != DIGITS for city in CITIES):
+        raise SystemExit("this model does not read digits one by one")
     rng = np.random.default_rng(SEED)
-    for novel, first in SETS["first"]:
-        text, questions = novels[novel][first : first + NEEDLE_TOKENS], []
-        for depth, city in zip(DEPTHS, CITIES, strict=True):
-            key = "".join(str(digit) for digit in rng.integers(0, 10, DIGITS))
-            questions.append(hide_key(encode, text, depth, key, city))
-            if [tokenizer.decode([token]) for token in questions[-1][-DIGITS:]] != list(key):
-                raise SystemExit("this model does not read digits one by one")
-        arrays[f"needle/first/{name_text(novel, first)}"] = np.stack(questions)
+    for novel, first in SETS[FIRST]:
+        needles = hide_needles(encode, novels[novel][first : first + NEEDLE_TOKENS], (), rng)
+        arrays[f"needle/{FIRST}/{name_text(novel, first)}"] = np.stack([ids for ids, _ in needles])
     about = {
         "texts": TEXT_SOURCE,
         "text_sha256": {novel: sha256(text) for novel, text in raw.items()},
@@ -91,9 +88,9 @@ def list_conditions() -> dict[str, BandChange]:
     rows = load_results("heads")["rows"]
     heads = {name: find_heads(written, rows, SEED) for name, written in HEADS.items()}
     return {
-        name_condition(group, how, name): BandChange(pairs, how, chosen)
+        str(Condition(group, how, name)): BandChange(pairs, how, chosen)
         for group, pairs in GROUPS.items()
-        for how in ("zero", "remove")
+        for how in HOWS
         for name, chosen in heads.items()
     }
 
@@ -101,7 +98,7 @@ def list_conditions() -> dict[str, BandChange]:
 def list_keys(texts: list[str]) -> Iterator[str]:
     """Yield the keys of all rows, one text after another."""
     for text in texts:
-        second = text.split("/")[1] == "second"
+        second = text.split("/")[1] == SECOND
         yield f"{text}/{UNCHANGED}"
         for condition in list_conditions():
             if not second or condition.endswith("/zero/all"):
@@ -135,7 +132,7 @@ class Measurement:
         below = [self.enter(index, ids, change) for index, ids in enumerate(texts)]
         row: dict[str, Any]
         if kind == "loss":
-            row = {"loss": average_losses(self.model.losses(texts[0], change=change, below=below[0]))}
+            row = {"loss": average_losses(self.model.losses(texts[0], change=change, below=below[0]), BLOCK)}
         else:
             found = [
                 self.model.last_logits(ids, DIGITS, change, state) for ids, state in zip(texts, below, strict=True)
