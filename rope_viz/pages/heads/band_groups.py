@@ -54,7 +54,7 @@ def draw_groups(table: BandTable, how: str, measure: str) -> go.Figure:
 
 
 def describe_groups(table: BandTable, how: str, model: str) -> Sentence:
-    """Say which pairs matter most, how it was measured, and for the shipped table (no `model`) what it says of claims."""
+    """Say which pairs matter most and how that was measured, without a `model` also what it says of two claims."""
     found = [each for each in table.conditions if each.how == how]
     most = max(found, key=lambda each: float(table.added_loss(each).mean[0]))
     words = {"pairs": name_pairs(most.pairs), "heads": name_heads(table, most.heads)}

@@ -41,7 +41,7 @@ def list_curves(table: BandTable, found: list[tuple[str, Estimate]], x: FloatArr
 
 @PAGE.picture(GROUP, CHANGE, MEASURED, query="recall.tab=real")
 def band_loss(request: PictureRequest) -> Figure:
-    """What a change of some pairs adds to the loss of a real model, by position, with intervals, for some sets of heads."""
+    """What a change of some pairs adds to the loss of a real model by position, for some sets of heads."""
     table, model = band_table(request), choices.name_band_model(request)
     conditions = chosen_conditions(request)
     plain = table.losses[FIRST, None].mean(axis=0)
