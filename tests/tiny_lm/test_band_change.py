@@ -132,7 +132,7 @@ def test_removed_pairs_are_rows_of_zeros_in_the_weights_of_q(heads, model, ours)
     np.testing.assert_allclose(subject.losses(IDS, subject.spec, change), wanted, atol=1e-4)
 
 
-def test_some_heads_without_rotation_are_those_of_attention_written_out(model, ours):
+def test_some_changed_heads_are_those_of_attention_written_out(model, ours):
     """Keys are shared by two heads, of which one changes: every head is computed by itself, from its own angles."""
     heads, pairs = {(0, 1), (2, 0)}, [0, 3]
 

@@ -52,7 +52,7 @@ def measured(folder, tmp_path_factory):
     return run(folder, tmp_path_factory.mktemp("out") / "m.json", "--bands", "0-1", "--change", "zero")
 
 
-def test_rows_are_the_losses_and_answers_of_the_model_with_the_change(folder, measured):
+def test_rows_are_losses_and_answers_of_the_changed_model(folder, measured):
     table = read_band_table(measured["bands"])
     condition = Condition("0-1", "zero", "all")
     assert table.conditions == (condition,)
@@ -75,7 +75,7 @@ def test_rows_are_the_losses_and_answers_of_the_model_with_the_change(folder, me
             assert table.right[FIRST, condition][number, depth] == pytest.approx((first == ids[-5:]).mean())
 
 
-def test_an_interrupted_file_is_continued_and_another_change_is_added(folder, measured, tmp_path, monkeypatch, capsys):
+def test_an_interrupted_file_goes_on_and_takes_another_change(folder, measured, tmp_path, monkeypatch, capsys):
     asked = []
     losses = measured_subjects.GgufSubject.losses
     monkeypatch.setattr(
