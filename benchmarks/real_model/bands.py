@@ -8,7 +8,8 @@ machine. Each of the 8 groups of four pairs has zero frequency or is removed in 
 induction, or in as many random heads, and the model runs again. `loss` rows have the mean loss in nats of every 512 of
 8,192 tokens of a novel. `needle` rows have, for each depth of a text of 4,096 tokens, how many of five digits are the
 first choice, and the loss of the five. Every question is a whole text of its own. The second set of texts is read with
-zero frequency in all heads only. Layers below the first changed head are computed once per text.
+zero frequency in all heads only. Layers below the first changed head are computed once per text. Random heads are
+drawn from those that have no other job than the first token.
 """
 
 from __future__ import annotations

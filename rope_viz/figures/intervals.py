@@ -34,10 +34,11 @@ def draw_points(sets: Sequence[Points], x: FloatArray, gap: float, hover: str, *
         ends = {"x": np.repeat(at, 3), "y": np.stack([each.low, each.high, np.full(len(x), np.nan)], axis=1).ravel()}
         style = {"color": each.look.colour, "width": 1.5}
         interval = {"type": "scatter", "mode": "lines", "name": f"{each.label}, 95 %", "line": style, **ends}
-        traces.append(interval | {"hoverinfo": "skip", "showlegend": False})
+        traces.append(interval | {"hoverinfo": "skip", "showlegend": False, "legendgroup": each.label})
         marker = {"size": 8, "color": each.look.colour, "symbol": SYMBOLS[index % len(SYMBOLS)]}
         drawn = theme.line(at, each.mean, each.label, each.look.colour, dash=each.look.dash, marker=marker)
         drawn |= {"mode": "lines+markers" if lines else "markers", "hovertemplate": hover}
+        drawn["legendgroup"] = each.label
         traces.append(drawn | {"customdata": np.stack([x, each.mean, each.low, each.high], axis=1)})
     return traces
 

@@ -150,8 +150,9 @@ def find_range(part: str, written: str) -> range:
 def find_heads(written: str, rows: Mapping[str, Any], seed: int = 0) -> frozenset[Place] | None:
     """Return the heads of a choice, None for all.
 
-    A choice is "all", the name of a job, "random:JOB" for as many heads without that job, drawn with the seed,
-    "random:N" for that many of all heads, or names such as L16H0,L18H6. `rows` are the measured heads of the model.
+    A choice is "all", the name of a job, "random:JOB" for as many heads that neither look one token back, copy nor find
+    the same token, drawn with the seed, "random:N" for that many of all heads, or names such as L16H0,L18H6. `rows` are
+    the measured heads of the model.
     Raises `ValueError` for anything else, and for a job that no head has.
     """
     if written == "all":
@@ -164,7 +165,8 @@ def find_heads(written: str, rows: Mapping[str, Any], seed: int = 0) -> frozense
         having = frozenset(place for place, row in every.items() if "margin" in row["jobs"][wanted])
         if not having:
             raise ValueError(f"no head of this model has the job {wanted}: choose other heads")
-        return draw_heads(sorted(set(every) - having), len(having), seed) if kind else having
+        without = [place for place, row in every.items() if not any("margin" in row["jobs"][job] for job in JOBS[:3])]
+        return draw_heads(sorted(set(without) - having), len(having), seed) if kind else having
     if kind:
         if not wanted.isdecimal() or not 1 <= int(wanted) <= len(every):
             raise ValueError(f"random needs a job or a number up to {len(every)}, got {short_repr(wanted)}")

@@ -247,6 +247,7 @@ def test_heads_are_named_by_job_by_chance_and_by_name():
     drawn = find_heads("random:induction", rows, 1)
     assert len(drawn) == len(having)
     assert not drawn & having
+    assert not any("margin" in rows[f"L{layer}H{head}"]["jobs"]["previous token"] for layer, head in drawn)
     assert drawn == find_heads("random:induction", rows, 1) != find_heads("random:induction", rows, 2)
     assert find_heads("all", rows) is None
     assert find_heads("L0H8,L29H0", rows) == {(0, 8), (29, 0)}
