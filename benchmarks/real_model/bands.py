@@ -5,11 +5,13 @@ python benchmarks/real_model/bands.py MODEL.gguf --tokens tokens.npz -o bands.js
 
 The first command tokenises the novels; the second needs PyTorch, NumPy and this repository only, and may run on another
 machine. Each of the 8 groups of four pairs has zero frequency or is removed in all heads, in the heads with the job
-induction, or in as many random heads, and the model runs again. `loss` rows have the mean loss in nats of every 512 of
-8,192 tokens of a novel. `needle` rows have, for each depth of a text of 4,096 tokens, how many of five digits are the
-first choice, and the loss of the five. Every question is a whole text of its own. The second set of texts is read with
-zero frequency in all heads only. Layers below the first changed head are computed once per text. Random heads are
-drawn from those that have no other job than the first token.
+induction, or in as many random heads of the same layers without a job, and the model runs again. `loss` rows have the
+mean loss in nats of every 512 of 8,192 tokens of a novel. `needle` rows have, for each depth in a reading of 4,096
+tokens, what share of five digits is the first choice, and the loss of the five. One reading has five keys, each of
+another city at another depth, and every question follows the reading alone. The second set of texts is read with zero
+frequency in all heads only. Layers below the first changed head are computed once per text.
+
+An interrupted run repeats no row. The rows that matter most come first, so that a part of the table is of use.
 """
 
 from __future__ import annotations
@@ -19,7 +21,6 @@ import concurrent.futures
 import json
 import multiprocessing
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,8 @@ SETS = {
     SECOND: [(NOVELS[4], 0), (NOVELS[5], 0), (NOVELS[0], 40_000), (NOVELS[1], 40_000)],
 }
 """{set of texts: (novel, first token)}."""
-GROUPS = {f"{first}-{first + 3}": tuple(range(first, first + 4)) for first in range(0, 32, 4)}
+GROUPS = {f"{first}-{first + 3}": tuple(range(first, first + 4)) for first in (28, 24, 20, 0, 4, 8, 12, 16)}
+"""Groups of pairs, in the order in which they are measured."""
 HOWS: tuple[How, ...] = ("zero", "remove")
 DIGITS = 5
 HEADS = {"all": "all", "induction": "induction", "random": "random:induction"}
@@ -65,8 +67,9 @@ def prepare(parsed: argparse.Namespace) -> None:
         raise SystemExit("this model does not read digits one by one")
     rng = np.random.default_rng(SEED)
     for novel, first in SETS[FIRST]:
-        needles = hide_needles(encode, novels[novel][first : first + NEEDLE_TOKENS], (), rng)
-        arrays[f"needle/{FIRST}/{name_text(novel, first)}"] = np.stack([ids for ids, _ in needles])
+        reading, questions = hide_needles(encode, novels[novel][first : first + NEEDLE_TOKENS], rng)
+        name = f"needle/{FIRST}/{name_text(novel, first)}"
+        arrays |= {name: reading} | {f"{name}/{number}": ids for number, ids in enumerate(questions)}
     about = {
         "texts": TEXT_SOURCE,
         "text_sha256": {novel: sha256(text) for novel, text in raw.items()},
@@ -96,14 +99,22 @@ def list_conditions() -> dict[str, BandChange]:
     }
 
 
-def list_keys(texts: list[str]) -> Iterator[str]:
-    """Yield the keys of all rows, one text after another."""
-    for text in texts:
-        second = text.split("/")[1] == SECOND
-        yield f"{text}/{UNCHANGED}"
-        for condition in list_conditions():
-            if not second or condition.endswith("/zero/all"):
-                yield f"{text}/{condition}"
+def list_keys() -> list[str]:
+    """Return the keys of all rows, in the order in which they are measured."""
+    first = [f"{measure}/{FIRST}/{name_text(*text)}" for measure in ("loss", "needle") for text in SETS[FIRST]]
+    second = [f"loss/{SECOND}/{name_text(*text)}" for text in SETS[SECOND]]
+
+    def select(*endings: str) -> list[str]:
+        return [condition for condition in list_conditions() if condition.endswith(endings)]
+
+    zero_all = select("/zero/all")
+    stages = [
+        (first, [UNCHANGED, *zero_all]),
+        (second, [UNCHANGED, *zero_all]),
+        (first, select("/zero/induction", "/zero/random")),
+        (first, select("/remove/all", "/remove/induction", "/remove/random")),
+    ]
+    return [f"{text}/{condition}" for texts, conditions in stages for condition in conditions for text in texts]
 
 
 class Measurement:
@@ -118,37 +129,32 @@ class Measurement:
         with np.load(tokens) as file:
             self.tokens = {name: file[name] for name in file.files if name != "about"}
         self.conditions = list_conditions()
-        self.text = ""
-        self.states: dict[tuple[int, int], torch.Tensor] = {}
+        self.states: dict[tuple[str, int], list[torch.Tensor]] = {}
 
     def measure(self, key: str) -> dict[str, Any]:
         """Return the row of a key."""
-        started = time.perf_counter()
+        started = time.process_time()
         kind, group, text, condition = key.split("/", 3)
         name = f"{kind}/{group}/{text}"
-        if name != self.text:
-            self.text, self.states = name, {}
         change = self.conditions.get(condition)
-        texts = np.atleast_2d(self.tokens[name]).astype(np.int64)
-        below = [self.enter(index, ids, change) for index, ids in enumerate(texts)]
+        ids = self.tokens[name].astype(np.int64)
+        questions = (
+            [self.tokens[f"{name}/{number}"].astype(np.int64) for number in range(len(CITIES))]
+            if kind == "needle"
+            else []
+        )
+        layer = 0 if change is None else change.first_layer
+        below = self.states.get((name, layer))
+        if layer and below is None:
+            below = self.states[name, layer] = self.model.enter_questions(ids, questions, layer)
         row: dict[str, Any]
         if kind == "loss":
-            row = {"loss": average_losses(self.model.losses(texts[0], change=change, below=below[0]), BLOCK)}
+            losses = self.model.losses(ids, change=change, below=None if below is None else below[0])
+            row = {"loss": average_losses(losses, BLOCK)}
         else:
-            found = [
-                self.model.last_logits(ids, DIGITS, change, state) for ids, state in zip(texts, below, strict=True)
-            ]
-            row = judge_answers(found, list(texts))
-        return row | {"s": round(time.perf_counter() - started, 2)}
-
-    def enter(self, index: int, ids: np.ndarray, change: BandChange | None) -> torch.Tensor | None:
-        """Return the state of a text that enters the first changed layer, None for the first layer."""
-        layer = 0 if change is None else change.first_layer
-        if not layer:
-            return None
-        if (index, layer) not in self.states:
-            self.states[index, layer] = self.model.enter_layer(ids, layer)
-        return self.states[index, layer]
+            counts = [DIGITS] * len(questions)
+            row = judge_answers(self.model.answer(ids, questions, counts, change, below or ()), questions)
+        return row | {"cpu_s": round(time.process_time() - started, 1)}
 
 
 worker: Measurement | None = None
@@ -187,9 +193,9 @@ def main() -> None:
     if parsed.tokens is None or parsed.output is None:
         flags.error("give --tokens and -o, or --texts and --prepare")
     with np.load(parsed.tokens) as file:
-        prepared, texts = json.loads(str(file["about"])), [name for name in file.files if name != "about"]
+        prepared = json.loads(str(file["about"]))
     results = open_results(parsed, prepared)
-    wanted = [key for key in list_keys(texts) if parsed.only in key and key not in results.rows]
+    wanted = [key for key in list_keys() if parsed.only in key and key not in results.rows]
     arguments = (parsed.model, parsed.tokens, parsed.device, parsed.dtype)
     if parsed.workers == 1:
         start_worker(*arguments)
@@ -224,6 +230,7 @@ def open_results(parsed: argparse.Namespace, prepared: dict[str, Any]) -> Result
         "depths": list(DEPTHS),
         "digits": DIGITS,
         "heads": heads,
+        "planned": list(list_conditions()),
     }
     rows = {}
     if parsed.output.is_file():

@@ -150,9 +150,9 @@ def find_range(part: str, written: str) -> range:
 def find_heads(written: str, rows: Mapping[str, Any], seed: int = 0) -> frozenset[Place] | None:
     """Return the heads of a choice, None for all.
 
-    A choice is "all", the name of a job, "random:JOB" for as many heads that neither look one token back, copy nor find
-    the same token, drawn with the seed, "random:N" for that many of all heads, or names such as L16H0,L18H6. `rows` are
-    the measured heads of the model.
+    A choice is "all", the name of a job, "random:JOB" for as many heads of the same layers that neither look one token
+    back, copy nor find the same token, drawn with the seed, "random:N" for that many of all heads, or names such as
+    L16H0,L18H6. `rows` are the measured heads of the model.
     Raises `ValueError` for anything else, and for a job that no head has.
     """
     if written == "all":
@@ -166,7 +166,7 @@ def find_heads(written: str, rows: Mapping[str, Any], seed: int = 0) -> frozense
         if not having:
             raise ValueError(f"no head of this model has the job {wanted}: choose other heads")
         without = [place for place, row in every.items() if not any("margin" in row["jobs"][job] for job in JOBS[:3])]
-        return draw_heads(sorted(set(without) - having), len(having), seed) if kind else having
+        return match_layers(having, sorted(set(without) - having), seed) if kind else having
     if kind:
         if not wanted.isdecimal() or not 1 <= int(wanted) <= len(every):
             raise ValueError(f"random needs a job or a number up to {len(every)}, got {short_repr(wanted)}")
@@ -178,10 +178,19 @@ def find_heads(written: str, rows: Mapping[str, Any], seed: int = 0) -> frozense
     return frozenset(find_head(name) for name in names)
 
 
+def match_layers(heads: frozenset[Place], others: list[Place], seed: int) -> frozenset[Place]:
+    """Draw as many of the other heads in each layer. Raises `ValueError` if there are too few."""
+    found: frozenset[Place] = frozenset()
+    for layer in sorted({layer for layer, _ in heads}):
+        places, count = [place for place in others if place[0] == layer], sum(place[0] == layer for place in heads)
+        if count > len(places):
+            raise ValueError(f"layer {layer} has only {len(places)} heads to draw {count} from")
+        found |= draw_heads(places, count, seed + layer)
+    return found
+
+
 def draw_heads(places: list[Place], count: int, seed: int) -> frozenset[Place]:
-    """Draw heads without repetition. Raises `ValueError` if there are too few."""
-    if count > len(places):
-        raise ValueError(f"only {len(places)} heads are left to draw {count} from")
+    """Draw so many heads without repetition."""
     chosen = np.random.default_rng(seed).choice(len(places), count, replace=False)
     return frozenset(places[index] for index in chosen)
 

@@ -15,11 +15,11 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.real_models.band_change import BandChange, name_heads
 from rope_viz.real_models.band_table import DEPTHS, FIRST, LEAST_TEXTS, UNCHANGED
 from rope_viz.tiny_lm.numpy_model import Floats
-from rope_viz.tiny_lm.passkey import ASKED, HIDDEN, hide_key
+from rope_viz.tiny_lm.passkey import ASKED, HIDDEN
 from rope_viz.tiny_lm.tasks import Tokens
 
 CITIES = ("Paris", "London", "Rome", "Madrid", "Vienna")
-"""A city per depth, so that a question names one key."""
+"""A city per depth: one reading holds all keys, and a question names one."""
 BLOCKS, LEAST_BLOCK = 16, 32
 """Blocks of a text, and tokens of a block at least."""
 SEED = 43
@@ -35,7 +35,9 @@ class ChangeableModel(Protocol):
 
     def losses(self, ids: Tokens, spec: RopeSpec, change: BandChange | None = None) -> Floats: ...
 
-    def last_logits(self, ids: Tokens, count: int, change: BandChange | None = None) -> Tensor: ...
+    def answer(
+        self, reading: Tokens, questions: Sequence[Tokens], counts: Sequence[int], change: BandChange | None = None
+    ) -> list[Tensor]: ...
 
 
 @dataclass(frozen=True)
@@ -67,13 +69,13 @@ def average_losses(losses: ArrayLike, block: int) -> list[float]:
     return [round(float(each), 4) for each in np.nanmean(whole.reshape(-1, block), axis=1)]
 
 
-def judge_answers(logits: Sequence[Tensor], texts: Sequence[Tokens]) -> dict[str, list[float]]:
-    """Return, per text, the share of its answer's tokens that are the first choice, and the answer's loss in nats.
+def judge_answers(logits: Sequence[Tensor], questions: Sequence[Tokens]) -> dict[str, list[float]]:
+    """Return, per question, the share of its answer's tokens that are the first choice, and the answer's loss in nats.
 
-    `logits` are those of the answer, the last tokens of the text: (answer tokens, vocabulary).
+    `logits` are those of the answer, the last tokens of the question: (answer tokens, vocabulary).
     """
     right, nats = [], []
-    for each, ids in zip(logits, texts, strict=True):
+    for each, ids in zip(logits, questions, strict=True):
         wanted = torch.as_tensor(ids[-len(each) :], dtype=torch.long, device=each.device)
         right.append(round(float((each.argmax(dim=1) == wanted).float().mean()), 4))
         nats.append(round(float(torch.nn.functional.cross_entropy(each.float(), wanted, reduction="sum")), 3))
@@ -101,23 +103,27 @@ def count_answer(encode: Callable[[str], Tokens], city: str) -> int:
 
 
 def hide_needles(
-    encode: Callable[[str], Tokens], text: Tokens, prefix: Sequence[int], rng: np.random.Generator
-) -> list[tuple[Tokens, int]]:
-    """Return a text with a needle for each depth, and the number of tokens of its answer, the last ones.
+    encode: Callable[[str], Tokens], text: Tokens, rng: np.random.Generator
+) -> tuple[Tokens, list[Tokens]]:
+    """Return a reading with a key for each city, one at each depth, and the question for each key with its answer.
 
-    Raises `ValueError` for a text that is too short.
+    The reading and the longest question have as many tokens as the text. Raises `ValueError` for a text that is too
+    short.
     """
-    found = []
-    for depth, city in zip(DEPTHS, CITIES, strict=True):
-        key = "".join(str(digit) for digit in rng.integers(0, 10, 5))
-        words = sum(len(encode(each.format(city=city, key=key))) for each in (HIDDEN, ASKED))
-        if len(text) < 2 * words:
-            raise ValueError(
-                f"a needle and its question have {words} tokens: give at least {2 * words} --needle-tokens"
-            )
-        ids = hide_key(encode, text, depth, key, city)
-        found.append((np.concatenate([np.asarray(prefix, dtype=ids.dtype), ids]), count_answer(encode, city)))
-    return found
+    keys = ["".join(str(digit) for digit in rng.integers(0, 10, 5)) for _ in CITIES]
+    hidden, questions = (
+        [encode(words.format(city=city, key=key)) for city, key in zip(CITIES, keys, strict=True)]
+        for words in (HIDDEN, ASKED)
+    )
+    room = sum(map(len, hidden)) + max(map(len, questions))
+    if len(text) < 2 * room:
+        raise ValueError(f"needles and a question have {room} tokens: give at least {2 * room} --needle-tokens")
+    text = text[: len(text) - room]
+    places = [round(depth * len(text)) for depth in DEPTHS]
+    parts = [text[: places[0]]]
+    for needle, first, last in zip(hidden, places, [*places[1:], len(text)], strict=True):
+        parts += [needle, text[first:last]]
+    return np.concatenate(parts), questions
 
 
 def measure_bands(
@@ -137,17 +143,20 @@ def measure_bands(
     pieces = cut_pieces(texts, longest, request.texts)
     rng = np.random.default_rng(SEED)
     prefix = np.asarray(subject.prefix, dtype=np.int64)
+    counts = [count_answer(encode, city) for city in CITIES]
     jobs: list[tuple[str, Callable[[BandChange | None], dict[str, Any]]]] = []
     for number, piece in enumerate(pieces, 1):
         read = np.concatenate([prefix, piece])[: request.tokens // request.block * request.block]
-        needles = hide_needles(encode, piece[: request.needle_tokens - len(prefix)], prefix, rng)
+        reading, questions = hide_needles(encode, piece[: request.needle_tokens - len(prefix)], rng)
+        reading = np.concatenate([prefix, reading])
 
         def measure_loss(change: BandChange | None, read: Tokens = read) -> dict[str, Any]:
             return {"loss": average_losses(subject.losses(read, subject.spec, change), request.block)}
 
-        def ask(change: BandChange | None, needles: Sequence[tuple[Tokens, int]] = tuple(needles)) -> dict[str, Any]:
-            logits = [subject.last_logits(ids, count, change) for ids, count in needles]
-            return judge_answers(logits, [ids for ids, _ in needles])
+        def ask(
+            change: BandChange | None, reading: Tokens = reading, questions: Sequence[Tokens] = questions
+        ) -> dict[str, Any]:
+            return judge_answers(subject.answer(reading, questions, counts, change), questions)
 
         jobs += [(f"loss/{FIRST}/{number}", measure_loss), (f"needle/{FIRST}/{number}", ask)]
     changes = {UNCHANGED: None, request.condition: request.change}

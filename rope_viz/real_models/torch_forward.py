@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch.nn import functional
 from rope_viz.real_models.band_change import BandChange
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm.numpy_model import Floats, LayerWeights, TinyLm, checked_tokens, table
+from rope_viz.tiny_lm.tasks import Tokens
 
 
 @dataclass(eq=False)
@@ -96,7 +97,10 @@ class TorchLm:
         cache: KeyValueCache | None = None,
         change: BandChange | None = None,
     ) -> Tensor:
-        """Return the state after some layers, from the one that enters them, (tokens, width)."""
+        """Return the state after some layers, from the one that enters them, (tokens, width).
+
+        A `cache` has the keys and values of these layers only.
+        """
         model = self.model
         first = cache.tokens if cache else 0
         last = first + len(x)
@@ -119,7 +123,7 @@ class TorchLm:
             if see is not None:
                 see(index, q, k)
             if cache is not None:
-                k, v = cache.append(index, k, v)
+                k, v = cache.append(index - layers.start, k, v)
             mixed = functional.scaled_dot_product_attention(
                 q[None], k[None], v[None], attn_mask=visible, is_causal=visible is None, enable_gqa=True
             )
@@ -154,12 +158,32 @@ class TorchLm:
         return found
 
     @torch.inference_mode()
-    def last_logits(
-        self, tokens: ArrayLike, count: int, change: BandChange | None = None, below: Tensor | None = None
-    ) -> Tensor:
-        """Return the logits of the last `count` tokens, each given those before it, float32 (count, vocabulary)."""
-        state = self.hidden(tokens, change=change, below=below)[-count - 1 : -1]
-        return functional.linear(state, self.unembedding).float()
+    def answer(
+        self,
+        reading: ArrayLike,
+        questions: Sequence[Tokens],
+        counts: Sequence[int],
+        change: BandChange | None = None,
+        below: Sequence[Tensor | None] = (),
+    ) -> list[Tensor]:
+        """Return the logits of the last tokens of each question, given those before, float32 (count, vocabulary).
+
+        Every question follows the reading alone, which is read once. `below` has the states from `enter_questions`.
+        """
+        cache, below = KeyValueCache(), below or [None] * (len(questions) + 1)
+        self.hidden(reading, cache=cache, change=change, below=below[0])
+        found = []
+        for ids, count, state in zip(questions, counts, below[1:], strict=True):
+            x = self.hidden(ids, cache=cache.cut(cache.tokens), change=change, below=state)[-count - 1 : -1]
+            found.append(functional.linear(x, self.unembedding).float())
+        return found
+
+    @torch.inference_mode()
+    def enter_questions(self, reading: ArrayLike, questions: Sequence[Tokens], layer: int) -> list[Tensor]:
+        """Return the states that enter a layer, of the reading and of each question after it, (tokens, width)."""
+        cache, below = KeyValueCache(), range(layer)
+        found = [self.run_layers(self.embed(reading), below, cache=cache)]
+        return found + [self.run_layers(self.embed(ids), below, cache=cache.cut(cache.tokens)) for ids in questions]
 
     @torch.inference_mode()
     def write_greedily(self, cache: KeyValueCache, token: int, count: int, turn: Turning | None = None) -> list[int]:
