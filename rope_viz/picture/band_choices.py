@@ -19,13 +19,14 @@ def make_pairs_menu(page: str, table_of: TableOf, needs: tuple[Choice[Any], ...]
     """Return the choice of a group of pairs, first the one of the lowest frequencies."""
 
     def list_pairs(request: PictureRequest) -> dict[str, str]:
-        return {each.pairs: str(name_pairs(each.pairs)) for each in table_of(request).conditions}
+        found = {each.pairs: str(name_pairs(each.pairs)) for each in table_of(request).conditions}
+        return found or {"": ""}
 
     return Menu(
         key=f"{page}.group",
         label=TEXTS("choices.pairs"),
         entries=list_pairs,
-        usual=lambda request: list(list_pairs(request))[-1],
+        usual=lambda request: next(reversed(list_pairs(request))),
         check=lambda text: NAME.fullmatch(text) is not None,
         needs=needs,
         width=160,
@@ -38,7 +39,8 @@ def make_change_menu(page: str, table_of: TableOf, needs: tuple[Choice[Any], ...
     def list_changes(request: PictureRequest) -> dict[str, str]:
         wanted = table_of(request).conditions
         chosen = None if pairs is None else request[pairs]
-        return {each.how: str(name_change(each.how)) for each in wanted if chosen in (None, each.pairs)}
+        found = {each.how: str(name_change(each.how)) for each in wanted if chosen in (None, each.pairs)}
+        return found or {"zero": str(name_change("zero"))}
 
     return Menu(
         key=f"{page}.change",

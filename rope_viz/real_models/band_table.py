@@ -29,7 +29,8 @@ FIRST, SECOND = "first", "second"
 LEAST_TEXTS = 4
 """Texts that an interval needs."""
 MOST_ROWS, MOST_VALUES = 10_000, 4096
-KEY = re.compile(r"(loss|needle)/([\w+]{1,40})/([\w+ .-]{1,80})/([^/]{1,200}/[\w. ]{1,40}/[\w:, ]{1,4000}|none)")
+CONDITION = re.compile(r"[^/]{1,200}/[\w. ]{1,40}/[\w:, ]{1,4000}")
+KEY = re.compile(rf"(loss|needle)/([\w+]{{1,40}})/([\w+ .-]{{1,80}})/({CONDITION.pattern}|none)")
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,12 @@ class Condition:
 
     def __str__(self) -> str:
         return f"{self.pairs}/{self.how}/{self.heads}"
+
+
+def find_first(pairs: str) -> int:
+    """Return the first number of a group of pairs, a large one for a group that has a name."""
+    found = re.match(r"\d+", pairs)
+    return int(found[0]) if found else 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +75,15 @@ class BandTable:
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """Return the conditions that both measures have in the first set."""
-        return tuple(
-            condition
-            for name, condition in self.losses
-            if name == FIRST and condition and (name, condition) in self.right
-        )
+        """Return the conditions that both measures have in the first set, from high to low frequency."""
+        found = [each for name, each in self.losses if name == FIRST and each and (name, each) in self.right]
+        return tuple(sorted(found, key=lambda each: find_first(each.pairs)))
+
+    @property
+    def planned(self) -> tuple[Condition, ...]:
+        """Return the conditions of the whole table, measured or not, from high to low frequency."""
+        names = [Condition(*name.split("/")) for name in self.about.get("planned", ())]
+        return tuple(sorted({*names, *self.conditions}, key=lambda each: (find_first(each.pairs), str(each))))
 
     @property
     def texts(self) -> int:
@@ -137,6 +147,11 @@ def read_band_table(found: Any) -> BandTable:
         raise ValueError("the depths of a table of bands must be a list")
     for depth in depths:
         require_number(depth, "depth", least=0.0, most=1.0)
+    planned = about.get("planned", [])
+    if not isinstance(planned, list) or not all(
+        isinstance(each, str) and CONDITION.fullmatch(each) for each in planned
+    ):
+        raise ValueError("the planned changes of a table of bands must be a list such as 0-3/zero/all")
     by_text: dict[str, dict[tuple[str, Condition | None], dict[str, list[float]]]] = {"loss": {}, "needle": {}}
     for key, row in rows.items():
         parts = KEY.fullmatch(key)
@@ -167,19 +182,21 @@ def stack_texts(
 ) -> dict[tuple[str, Condition | None], FloatArray]:
     """Return (texts, values) per set and condition, for the conditions that all texts of the set have.
 
-    Raises `ValueError` for fewer than four texts, or for rows of different lengths.
+    A set without four texts of the unchanged model is left out. Raises `ValueError` if that is the first set, and for
+    rows of different lengths.
     """
     found = {}
     for (name, condition), by_text in rows.items():
         texts = list(rows.get((name, None), {}))
-        if len(texts) < LEAST_TEXTS or len({len(each) for each in by_text.values()}) > 1:
-            raise ValueError(
-                f"the {measure} rows need {LEAST_TEXTS} texts of one length, and those of the unchanged model"
-            )
-        if set(texts) <= set(by_text):
+        if (
+            len({len(each) for each in by_text.values()} | {len(each) for each in rows.get((name, None), {}).values()})
+            > 1
+        ):
+            raise ValueError(f"the {measure} rows of a set must have the same length")
+        if len(texts) >= LEAST_TEXTS and set(texts) <= set(by_text):
             found[name, condition] = np.array([by_text[text] for text in texts])
     if (FIRST, None) not in found:
-        raise ValueError(f"the {measure} rows of the unchanged model are missing")
+        raise ValueError(f"the {measure} rows of the unchanged model need {LEAST_TEXTS} texts")
     return found
 
 

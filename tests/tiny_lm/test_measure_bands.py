@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -68,11 +69,30 @@ def test_rows_are_losses_and_answers_of_the_changed_model(folder, measured):
         np.testing.assert_allclose(table.losses[FIRST, condition][number][[0, -1]], wanted, atol=1e-4)
     rng = np.random.default_rng(measure_bands.SEED)
     for number, piece in enumerate(pieces):
-        for depth, (ids, count) in enumerate(measure_bands.hide_needles(encode, piece, (), rng)):
-            assert len(ids) == 512
-            assert count == 5
+        reading, questions = measure_bands.hide_needles(encode, piece, rng)
+        assert len(reading) + max(map(len, questions)) == 512
+        for depth, question in enumerate(questions):
+            ids = np.concatenate([reading, question])
             first = torch.argmax(model.hidden(ids, change=change)[-6:-1] @ model.unembedding.T, dim=1).numpy()
             assert table.right[FIRST, condition][number, depth] == pytest.approx((first == ids[-5:]).mean())
+
+
+def test_a_reading_holds_every_key_at_its_depth():
+    def encode(text):
+        return np.frombuffer(text.encode(), np.uint8).astype(np.int64)
+
+    text = encode("x" * 2000)
+    reading, questions = measure_bands.hide_needles(encode, text, np.random.default_rng(0))
+    written = bytes(reading.astype(np.uint8)).decode()
+    found = re.findall(r"The pass key of (\w+) is (\d{5})\.", written)
+    assert [city for city, _ in found] == list(measure_bands.CITIES)
+    for (city, key), question, depth in zip(found, questions, measure_bands.DEPTHS, strict=True):
+        asked = bytes(question.astype(np.uint8)).decode()
+        assert asked.endswith(f"The pass key of {city} is {key}")
+        before = written[: written.index(f"key of {city}")].count("x")
+        assert before / written.count("x") == pytest.approx(depth, abs=0.001)
+        assert measure_bands.count_answer(encode, city) == 5
+    assert len(reading) + max(map(len, questions)) == 2000
 
 
 def test_an_interrupted_file_goes_on_and_takes_another_change(folder, measured, tmp_path, monkeypatch, capsys):
@@ -179,6 +199,7 @@ def test_a_change_that_some_texts_lack_is_left_out():
         table(**{"needle/first/1/none": {"right": [1.0]}}),
         {"about": table()["about"], "rows": {k: v for k, v in table()["rows"].items() if "/4/" not in k}},
         {"about": table()["about"] | {"depths": [2.0]}, "rows": table()["rows"]},
+        {"about": table()["about"] | {"planned": ["x"]}, "rows": table()["rows"]},
     ],
 )
 def test_wrong_tables_are_refused(wrong):
@@ -198,20 +219,20 @@ def script(monkeypatch):
 
 
 def test_the_script_does_not_repeat_rows_that_its_file_has(script, tmp_path, monkeypatch):
-    names = [f"loss/{each}/novel{number}" for each in ("first", "second") for number in range(2)]
-    tokens = {name: np.zeros(64, np.int32) for name in names} | {"needle/first/novel0": np.zeros((5, 64), np.int32)}
     write_small_model(tmp_path / "m.gguf")
     about = {"model": script.sha256((tmp_path / "m.gguf").read_bytes()), "commit": "", "texts": "", "text_sha256": {}}
-    np.savez(tmp_path / "t.npz", about=np.array(json.dumps(about)), **tokens)
+    np.savez(tmp_path / "t.npz", about=np.array(json.dumps(about)))
     asked = []
     monkeypatch.setattr(script, "start_worker", lambda *arguments: None)
     monkeypatch.setattr(script, "measure_row", lambda key: asked.append(key) or {"loss": [1.0]})
     flags = ["--tokens", str(tmp_path / "t.npz"), "-o", str(tmp_path / "b.json")]
     monkeypatch.setattr(sys, "argv", ["bands.py", str(tmp_path / "m.gguf"), *flags])
     script.main()
-    # 8 groups of pairs, 2 changes, 3 choices of heads, and the unchanged model; 8 changes in the second set.
-    assert len(asked) == 3 * (8 * 2 * 3 + 1) + 2 * (8 + 1)
+    # Two measures of four texts: 8 groups of pairs, 2 changes, 3 choices of heads, and the unchanged model. Then the
+    # losses of four further texts with 8 changes.
+    assert len(asked) == 2 * 4 * (8 * 2 * 3 + 1) + 4 * (8 + 1)
     assert len(set(asked)) == len(asked)
+    assert [key.split("/")[-1] for key in asked[:8]] == ["none"] * 8
     found = json.loads((tmp_path / "b.json").read_text())
     for key in list(found["rows"])[5:]:
         del found["rows"][key]

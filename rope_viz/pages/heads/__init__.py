@@ -14,6 +14,7 @@ from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
 from rope_viz.figures import head_curves, theme
 from rope_viz.figures.band_words import TEXTS as BAND_TEXTS
+from rope_viz.figures.band_words import explain_no_change
 from rope_viz.figures.compared import short_label
 from rope_viz.pages.heads import band_groups, figures, whole_model, words
 from rope_viz.pages.heads.figures import JOB_NAMES, LETTERS, TEXTS
@@ -643,7 +644,12 @@ def rebuilt(request: PictureRequest) -> Figure:
     return Figure(whole_model.draw_rebuilt(found[row]), TEXTS("rebuilt_title"), sentence)
 
 
-@PAGE.picture(CHANGE, MEASURE, MEASURED, query="heads.tab=whole")
+def explain_no_groups(request: PictureRequest) -> str:
+    """Return why no change of pairs can be drawn, "" if one can."""
+    return explain_no_change(band_table(request))
+
+
+@PAGE.picture(CHANGE, MEASURE, MEASURED, query="heads.tab=whole", refuses=explain_no_groups)
 def groups(request: PictureRequest) -> Figure:
     """What a change of each group of pairs does to the loss and the recall of a real model, for some sets of heads."""
     table, own, held = band_table(request), own_model(request), request[MEASURED]

@@ -6,7 +6,15 @@ import numpy as np
 import plotly.graph_objects as go
 
 from rope_viz.figures import line_styles, theme
-from rope_viz.figures.band_words import TEXTS, describe_claims, list_ends, name_change, name_heads, name_pairs
+from rope_viz.figures.band_words import (
+    TEXTS,
+    count_gaps,
+    describe_claims,
+    list_ends,
+    name_change,
+    name_heads,
+    name_pairs,
+)
 from rope_viz.figures.intervals import Points, draw_points, tabulate_points
 from rope_viz.real_models.band_table import BandTable, Condition, Estimate
 from rope_viz.studies.real_model import real_spec
@@ -14,8 +22,8 @@ from rope_viz.texts import Sentence, join
 
 
 def list_groups(table: BandTable, how: str) -> list[str]:
-    """Return the groups of pairs with this change, in the order of the table."""
-    return list(dict.fromkeys(each.pairs for each in table.conditions if each.how == how))
+    """Return the groups of pairs with this change, measured or planned, from high to low frequency."""
+    return list(dict.fromkeys(each.pairs for each in table.planned if each.how == how))
 
 
 def read_measure(table: BandTable, measure: str, condition: Condition) -> Estimate:
@@ -36,11 +44,17 @@ def draw_groups(table: BandTable, how: str, measure: str) -> go.Figure:
             if condition in table.conditions:
                 rows[index] = list(list_ends(read_measure(table, measure, condition)).values())
         sets.append(Points(name_heads(table, heads), look, *rows.T))
+    measured = {each.pairs for each in table.conditions if each.how == how}
+    labels = [each.replace("-", "–") for each in groups]
+    ticks = [
+        label if pairs in measured else str(TEXTS("open.group", pairs=label))
+        for pairs, label in zip(groups, labels, strict=True)
+    ]
     x, is_loss = np.arange(len(groups), dtype=float), measure == "loss"
     before = 0.0 if is_loss else float(table.found(None).mean[0])
     fig = theme.figure(
         draw_points(sets, x, 0.16, TEXTS(f"groups.{measure}_hover"), lines=False),
-        x={"title": TEXTS("groups.axis"), "tickvals": x, "ticktext": [each.replace("-", "–") for each in groups]}
+        x={"title": TEXTS("groups.axis"), "tickvals": x, "ticktext": ticks}
         | {"range": [-0.6, len(groups) - 0.4], "showspikes": False},
         y={"title": TEXTS(f"{measure}.axis")} | ({} if is_loss else {"range": [-0.03, 1.05], "tickformat": ".0%"}),
         shapes=[theme.rule(before, TEXTS("unchanged"), dash="dot")],
@@ -61,6 +75,7 @@ def describe_groups(table: BandTable, how: str, model: str) -> Sentence:
     return join(
         TEXTS("groups.largest", change=name_change(how, "changed"), **words, **list_ends(table.added_loss(most))),
         "" if model else describe_claims(table, real_spec()),
+        count_gaps(table),
         TEXTS(
             "groups.measured",
             model=model or TEXTS("model"),

@@ -6,7 +6,15 @@ import numpy as np
 
 from rope_viz.embedding.spec import FloatArray
 from rope_viz.figures import line_styles, theme
-from rope_viz.figures.band_words import TEXTS, list_ends, name_change, name_heads, name_pairs
+from rope_viz.figures.band_words import (
+    TEXTS,
+    describe_gaps,
+    explain_no_change,
+    list_ends,
+    name_change,
+    name_heads,
+    name_pairs,
+)
 from rope_viz.figures.intervals import Points
 from rope_viz.pages.recall import choices, figures
 from rope_viz.pages.recall.choices import CHANGE, GROUP, MEASURED, PAGE, band_table
@@ -39,7 +47,12 @@ def list_curves(table: BandTable, found: list[tuple[str, Estimate]], x: FloatArr
     ]
 
 
-@PAGE.picture(GROUP, CHANGE, MEASURED, query="recall.tab=real")
+def explain_gap(request: PictureRequest) -> str:
+    """Return why the pictures cannot be drawn, "" if they can."""
+    return explain_no_change(band_table(request))
+
+
+@PAGE.picture(GROUP, CHANGE, MEASURED, query="recall.tab=real", refuses=explain_gap)
 def band_loss(request: PictureRequest) -> Figure:
     """What a change of some pairs adds to the loss of a real model by position, for some sets of heads."""
     table, model = band_table(request), choices.name_band_model(request)
@@ -61,6 +74,7 @@ def band_loss(request: PictureRequest) -> Figure:
             effects=join_list(effects),
         ),
         describe_second(table, request),
+        describe_gaps(table, request[GROUP], request[CHANGE]),
         TEXTS("loss.measured", model=model, count=table.texts, tokens=table.tokens),
     )
     fig = figures.added_losses(curves, plain, table.tokens)
@@ -76,7 +90,7 @@ def describe_second(table: BandTable, request: PictureRequest) -> Sentence:
     return TEXTS("loss.second", count=len(table.losses[SECOND, None]), **ends)
 
 
-@PAGE.picture(GROUP, CHANGE, MEASURED, query="recall.tab=real", height=theme.SIDE_HEIGHT)
+@PAGE.picture(GROUP, CHANGE, MEASURED, query="recall.tab=real", height=theme.SIDE_HEIGHT, refuses=explain_gap)
 def band_needle(request: PictureRequest) -> Figure:
     """The needles that a real model finds by depth, as it is and with some pairs changed, with intervals."""
     table, model = band_table(request), choices.name_band_model(request)
@@ -98,10 +112,11 @@ def band_needle(request: PictureRequest) -> Figure:
             "needle.sentence",
             pairs=name_pairs(request[GROUP]),
             change=name_change(request[CHANGE], "changed"),
-            count=answers.size,
+            asked=answers.size,
             before=float(table.found(None).mean[0]),
             effects=join_list(effects),
         ),
+        describe_gaps(table, request[GROUP], request[CHANGE]),
         TEXTS("needle.measured", model=model, tokens=table.needle_tokens, count=len(answers)),
     )
     return Figure(
