@@ -75,7 +75,12 @@ class BandTable:
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """Return the conditions that both measures have in the first set, from high to low frequency."""
+        """Return the conditions that both measures have in the first set, from high to low frequency.
+
+        There are none until the unchanged model is measured.
+        """
+        if not all((FIRST, None) in rows for rows in (self.losses, self.right)):
+            return ()
         found = [each for name, each in self.losses if name == FIRST and each and (name, each) in self.right]
         return tuple(sorted(found, key=lambda each: find_first(each.pairs)))
 
@@ -182,8 +187,7 @@ def stack_texts(
 ) -> dict[tuple[str, Condition | None], FloatArray]:
     """Return (texts, values) per set and condition, for the conditions that all texts of the set have.
 
-    A set without four texts of the unchanged model is left out. Raises `ValueError` if that is the first set, and for
-    rows of different lengths.
+    A set without four texts of the unchanged model is left out. Raises `ValueError` for rows of different lengths.
     """
     found = {}
     for (name, condition), by_text in rows.items():
@@ -195,8 +199,6 @@ def stack_texts(
             raise ValueError(f"the {measure} rows of a set must have the same length")
         if len(texts) >= LEAST_TEXTS and set(texts) <= set(by_text):
             found[name, condition] = np.array([by_text[text] for text in texts])
-    if (FIRST, None) not in found:
-        raise ValueError(f"the {measure} rows of the unchanged model need {LEAST_TEXTS} texts")
     return found
 
 
