@@ -57,9 +57,11 @@ def count_gaps(table: BandTable) -> Sentence:
     return TEXTS("open.changes", count=missing, planned=len(table.planned)) if missing else Sentence()
 
 
-def explain_no_change(table: BandTable) -> str:
-    """Return why nothing can be drawn of a table, "" if something can."""
-    return "" if table.conditions else str(TEXTS("open.none"))
+def explain_no_change(table: BandTable, how: str, pairs: str | None = None) -> str:
+    """Return why a change of some pairs, or of any for None, cannot be drawn, "" if it can."""
+    if any(each.how == how and pairs in (None, each.pairs) for each in table.conditions):
+        return ""
+    return str(TEXTS("open.change", change=name_change(how, "changed")))
 
 
 def describe_claims(table: BandTable, spec: RopeSpec) -> Sentence:

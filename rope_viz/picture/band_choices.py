@@ -1,4 +1,4 @@
-"""Choices of a change of some pairs among those that a table of band changes has, for any page."""
+"""Choices of a change of some pairs among those that a table of band changes has or plans, for any page."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ NAME = re.compile(r"[^/\x00-\x1f]{1,200}")
 
 
 def make_pairs_menu(page: str, table_of: TableOf, needs: tuple[Choice[Any], ...]) -> Menu:
-    """Return the choice of a group of pairs, first the one of the lowest frequencies."""
+    """Return the choice of a group of pairs, by default the measured one of the lowest frequencies."""
 
     def list_pairs(request: PictureRequest) -> dict[str, str]:
-        found = {each.pairs: str(name_pairs(each.pairs)) for each in table_of(request).conditions}
-        return found or {"": ""}
+        return {each.pairs: str(name_pairs(each.pairs)) for each in table_of(request).planned}
+
+    def choose_usual(request: PictureRequest) -> str:
+        table = table_of(request)
+        return (table.conditions or table.planned)[-1].pairs
 
     return Menu(
         key=f"{page}.group",
         label=TEXTS("choices.pairs"),
         entries=list_pairs,
-        usual=lambda request: next(reversed(list_pairs(request))),
+        usual=choose_usual,
         check=lambda text: NAME.fullmatch(text) is not None,
         needs=needs,
         width=160,
@@ -37,10 +40,9 @@ def make_change_menu(page: str, table_of: TableOf, needs: tuple[Choice[Any], ...
     """Return the choice of what happens to the pairs, among the changes of the chosen pairs or of any."""
 
     def list_changes(request: PictureRequest) -> dict[str, str]:
-        wanted = table_of(request).conditions
         chosen = None if pairs is None else request[pairs]
-        found = {each.how: str(name_change(each.how)) for each in wanted if chosen in (None, each.pairs)}
-        return found or {"zero": str(name_change("zero"))}
+        planned = [each for each in table_of(request).planned if chosen in (None, each.pairs)]
+        return {each.how: str(name_change(each.how)) for each in planned}
 
     return Menu(
         key=f"{page}.change",

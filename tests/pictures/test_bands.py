@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from rope_viz.figures.band_words import TEXTS as WORDS
-from rope_viz.figures.band_words import describe_claims
+from rope_viz.figures.band_words import describe_claims, explain_no_change
 from rope_viz.figures.files.csv import read_columns
 from rope_viz.pages import heads, registry
 from rope_viz.pages.heads import band_groups
-from rope_viz.pages.recall import bands
+from rope_viz.pages.recall import bands, choices
 from rope_viz.picture import read_address
 from rope_viz.real_models.band_table import load_band_table, read_band_table
 from rope_viz.studies.real_model import FOLDER, real_spec
@@ -209,12 +209,18 @@ def test_what_is_not_measured_is_not_judged():
     assert "at most **+0.00 nats**" in describe_claims(table, real_spec())
 
 
-def test_a_table_of_the_unchanged_model_alone_draws_nothing(monkeypatch):
-    table = make_table(conditions=[])
-    for page, module in (("recall", bands), ("heads", heads)):
-        monkeypatch.setattr(module, "band_table", lambda asked: table)
-        explain = bands.explain_gap if page == "recall" else heads.explain_no_groups
-        assert explain(request(page)) == "No change of this table is measured whole yet."
+def test_a_change_that_is_not_measured_is_not_drawn():
+    table = make_table(conditions=["28-31/zero/all"])
+    assert explain_no_change(table, "zero", "28-31") == explain_no_change(table, "zero") == ""
+    assert explain_no_change(table, "zero", "0-3") == "Not measured yet: zero frequency."
+    assert explain_no_change(table, "remove") == "Not measured yet: removed from q and k."
+    for condition in set(PLANNED) - set(MEASURED):
+        pairs, change, _ = condition.split("/")
+        asked = request("recall", **{"recall.group": pairs, "recall.change": change})
+        assert asked[choices.GROUP] == pairs
+        assert asked[choices.CHANGE] == change
+        none = not any(each.startswith(f"{pairs}/{change}/") for each in MEASURED)
+        assert bool(bands.explain_gap(asked)) == none
 
 
 def test_only_the_shipped_table_is_compared_with_claims():

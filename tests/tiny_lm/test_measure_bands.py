@@ -27,18 +27,18 @@ from rope_viz.real_models.measured_file import read_measured  # noqa: E402
 from rope_viz.real_models.torch_forward import TorchLm  # noqa: E402
 from tests.tiny_lm.gguf_writer import write_small_model  # noqa: E402
 
-FLAGS = "--tokens 512 --needle-tokens 512 --sequences 1".split()
+FLAGS = "--tokens 512 --needle-tokens 640 --sequences 1".split()
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "real_model"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A small model, and two texts of more than 1,024 tokens each."""
+    """A small model, and two texts of more than 1,920 tokens each."""
     found = tmp_path_factory.mktemp("bands")
     write_small_model(found / "small.gguf")
     rng = np.random.default_rng(0)
     for name in ("one.txt", "two.txt"):
-        (found / name).write_text(" ".join(rng.choice(["the", "thin", "12", "in", "a", "that"], 1200)))
+        (found / name).write_text(" ".join(rng.choice(["the", "thin", "12", "in", "a", "that"], 2400)))
     return found
 
 
@@ -61,16 +61,16 @@ def test_rows_are_losses_and_answers_of_the_changed_model(folder, measured):
     model = TorchLm(load_gguf(folder / "small.gguf"))
     _, encode = measured_subjects.load_gguf_subject(folder / "small.gguf", "cpu")
     texts = [encode((folder / name).read_text()) for name in ("one.txt", "two.txt")]
-    pieces = [texts[0][:512], texts[1][:512], texts[0][512:1024], texts[1][512:1024]]
+    pieces = [texts[0][:640], texts[1][:640], texts[0][640:1280], texts[1][640:1280]]
     change = BandChange((0, 1), "zero")
     for number, piece in enumerate(pieces):
-        losses = model.losses(piece, change=change).astype(float)
+        losses = model.losses(piece[:512], change=change).astype(float)
         wanted = [losses[: table.block - 1].mean(), losses[-table.block :].mean()]
         np.testing.assert_allclose(table.losses[FIRST, condition][number][[0, -1]], wanted, atol=1e-4)
     rng = np.random.default_rng(measure_bands.SEED)
     for number, piece in enumerate(pieces):
         reading, questions = measure_bands.hide_needles(encode, piece, rng)
-        assert len(reading) + max(map(len, questions)) == 512
+        assert len(reading) + max(map(len, questions)) == 640
         for depth, question in enumerate(questions):
             ids = np.concatenate([reading, question])
             first = torch.argmax(model.hidden(ids, change=change)[-6:-1] @ model.unembedding.T, dim=1).numpy()

@@ -646,7 +646,7 @@ def rebuilt(request: PictureRequest) -> Figure:
 
 def explain_no_groups(request: PictureRequest) -> str:
     """Return why no change of pairs can be drawn, "" if one can."""
-    return explain_no_change(band_table(request))
+    return explain_no_change(band_table(request), request[CHANGE])
 
 
 @PAGE.picture(CHANGE, MEASURE, MEASURED, query="heads.tab=whole", refuses=explain_no_groups)

@@ -49,7 +49,7 @@ def list_curves(table: BandTable, found: list[tuple[str, Estimate]], x: FloatArr
 
 def explain_gap(request: PictureRequest) -> str:
     """Return why the pictures cannot be drawn, "" if they can."""
-    return explain_no_change(band_table(request))
+    return explain_no_change(band_table(request), request[CHANGE], request[GROUP])
 
 
 @PAGE.picture(GROUP, CHANGE, MEASURED, query="recall.tab=real", refuses=explain_gap)
