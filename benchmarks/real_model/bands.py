@@ -8,8 +8,10 @@ machine. Each of the 8 groups of four pairs has zero frequency or is removed in 
 induction, or in as many random heads of the same layers without a job, and the model runs again. `loss` rows have the
 mean loss in nats of every 512 of 8,192 tokens of a novel. `needle` rows have, for each depth in a reading of 4,096
 tokens, what share of five digits is the first choice, and the loss of the five. One reading has five keys, each of
-another city at another depth, and every question follows the reading alone. The second set of texts is read with zero
-frequency in all heads only. Layers below the first changed head are computed once per text.
+another city at another depth. Every question follows the reading alone, without the tokens of the other keys in its
+keys and values: an approximation of a text with one key; `--exact FILE` asks after such texts, without a change. The
+second set of texts is read with zero frequency in all heads only. Layers below the first changed head are computed once
+per text.
 
 An interrupted run repeats no row. The rows that matter most come first, so that a part of the table is of use.
 """
@@ -32,7 +34,14 @@ from rope_viz.models.formats.gguf import read_header
 from rope_viz.real_models.band_change import BandChange, How, find_heads, name_heads
 from rope_viz.real_models.band_table import DEPTHS, FIRST, SECOND, UNCHANGED, Condition
 from rope_viz.real_models.gguf_model import load_gguf, make_tokenizer
-from rope_viz.real_models.measure_bands import CITIES, average_losses, count_answer, hide_needles, judge_answers
+from rope_viz.real_models.measure_bands import (
+    CITIES,
+    Needles,
+    average_losses,
+    count_answer,
+    hide_needles,
+    judge_answers,
+)
 from rope_viz.real_models.torch_forward import TorchLm
 from rope_viz.studies.real_model import load_results
 
@@ -67,9 +76,10 @@ def prepare(parsed: argparse.Namespace) -> None:
         raise SystemExit("this model does not read digits one by one")
     rng = np.random.default_rng(SEED)
     for novel, first in SETS[FIRST]:
-        reading, questions = hide_needles(encode, novels[novel][first : first + NEEDLE_TOKENS], rng)
+        needles = hide_needles(encode, novels[novel][first : first + NEEDLE_TOKENS], rng)
         name = f"needle/{FIRST}/{name_text(novel, first)}"
-        arrays |= {name: reading} | {f"{name}/{number}": ids for number, ids in enumerate(questions)}
+        arrays |= {name: needles.reading, f"{name}/spans": np.array(needles.spans)}
+        arrays |= {f"{name}/{number}": ids for number, ids in enumerate(needles.questions)}
     about = {
         "texts": TEXT_SOURCE,
         "text_sha256": {novel: sha256(text) for novel, text in raw.items()},
@@ -138,23 +148,32 @@ class Measurement:
         name = f"{kind}/{group}/{text}"
         change = self.conditions.get(condition)
         ids = self.tokens[name].astype(np.int64)
-        questions = (
-            [self.tokens[f"{name}/{number}"].astype(np.int64) for number in range(len(CITIES))]
-            if kind == "needle"
-            else []
-        )
         layer = 0 if change is None else change.first_layer
-        below = self.states.get((name, layer))
-        if layer and below is None:
-            below = self.states[name, layer] = self.model.enter_questions(ids, questions, layer)
-        row: dict[str, Any]
+        below: list[Any] | None = self.states.get((name, layer))
         if kind == "loss":
+            if layer and below is None:
+                below = self.states[name, layer] = [self.model.enter_layer(ids, layer)]
             losses = self.model.losses(ids, change=change, below=None if below is None else below[0])
-            row = {"loss": average_losses(losses, BLOCK)}
+            row: dict[str, Any] = {"loss": average_losses(losses, BLOCK)}
         else:
-            counts = [DIGITS] * len(questions)
-            row = judge_answers(self.model.answer(ids, questions, counts, change, below or ()), questions)
+            needles = self.read_needles(name)
+            asked = needles.reading, needles.spans, needles.questions
+            if layer and below is None:
+                below = self.states[name, layer] = self.model.enter_questions(*asked, layer)
+            row = judge_answers(self.model.answer(*asked, DIGITS, change, below or ()), needles.questions)
         return row | {"cpu_s": round(time.process_time() - started, 1)}
+
+    def read_needles(self, name: str) -> Needles:
+        """Return the reading and the questions of a text."""
+        spans = [(int(first), int(last)) for first, last in self.tokens[f"{name}/spans"]]
+        questions = [self.tokens[f"{name}/{number}"].astype(np.int64) for number in range(len(CITIES))]
+        return Needles(self.tokens[name].astype(np.int64), spans, questions)
+
+    def ask_alone(self, text: str) -> dict[str, Any]:
+        """Return the row of the unchanged model for a needle text, each question after a text with its key only."""
+        needles = self.read_needles(text)
+        texts = [needles.ask_alone(number) for number in range(len(CITIES))]
+        return judge_answers([self.model.last_logits(ids, DIGITS) for ids in texts], texts)
 
 
 worker: Measurement | None = None
@@ -183,12 +202,21 @@ def main() -> None:
     flags.add_argument("--device", default="cpu")
     flags.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="of weights and states")
     flags.add_argument("--workers", type=int, default=1, help="processes of one thread each")
+    flags.add_argument(
+        "--exact", type=Path, metavar="FILE", help="write the needles of texts with one key each, and stop"
+    )
     flags.add_argument("--only", default="", metavar="TEXT", help="rows whose key contains this")
     parsed = flags.parse_args()
     if parsed.prepare:
         if parsed.texts is None:
             flags.error("--prepare needs --texts")
         prepare(parsed)
+        return
+    if parsed.exact and parsed.tokens:
+        measurement = Measurement(parsed.model, parsed.tokens, parsed.device, parsed.dtype)
+        names = [f"needle/{FIRST}/{name_text(*text)}" for text in SETS[FIRST]]
+        rows = {name: measurement.ask_alone(name) for name in names if parsed.only in name}
+        parsed.exact.write_text(json.dumps(rows))
         return
     if parsed.tokens is None or parsed.output is None:
         flags.error("give --tokens and -o, or --texts and --prepare")
@@ -237,7 +265,9 @@ def open_results(parsed: argparse.Namespace, prepared: dict[str, Any]) -> Result
         old = json.loads(parsed.output.read_text(encoding="utf-8"))
         if any(old["about"].get(name) != about[name] for name in about if name != "commit"):
             raise SystemExit(f"{parsed.output} was made with other settings: choose another file")
-        rows, about = old["rows"], old["about"]
+        commit, rows, about = about["commit"], old["rows"], old["about"]
+        if commit not in (about["commit"], *about.get("continued_at", ())):
+            about["continued_at"] = [*about.get("continued_at", ()), commit]
     return Results(parsed.output, about, rows)
 
 

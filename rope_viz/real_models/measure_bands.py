@@ -19,7 +19,7 @@ from rope_viz.tiny_lm.passkey import ASKED, HIDDEN
 from rope_viz.tiny_lm.tasks import Tokens
 
 CITIES = ("Paris", "London", "Rome", "Madrid", "Vienna")
-"""A city per depth: one reading holds all keys, and a question names one."""
+"""A city per depth, so that a question names one key."""
 BLOCKS, LEAST_BLOCK = 16, 32
 """Blocks of a text, and tokens of a block at least."""
 SEED = 43
@@ -35,9 +35,7 @@ class ChangeableModel(Protocol):
 
     def losses(self, ids: Tokens, spec: RopeSpec, change: BandChange | None = None) -> Floats: ...
 
-    def answer(
-        self, reading: Tokens, questions: Sequence[Tokens], counts: Sequence[int], change: BandChange | None = None
-    ) -> list[Tensor]: ...
+    def last_logits(self, ids: Tokens, count: int, change: BandChange | None = None) -> Tensor: ...
 
 
 @dataclass(frozen=True)
@@ -102,13 +100,27 @@ def count_answer(encode: Callable[[str], Tokens], city: str) -> int:
     return len(one) - int(same[0])
 
 
-def hide_needles(
-    encode: Callable[[str], Tokens], text: Tokens, rng: np.random.Generator
-) -> tuple[Tokens, list[Tokens]]:
-    """Return a reading with a key for each city, one at each depth, and the question for each key with its answer.
+@dataclass(frozen=True, eq=False)
+class Needles:
+    """A reading with a key of each city, one at each depth: the tokens of each key's sentence, and its question.
 
-    The reading and the longest question have as many tokens as the text. Raises `ValueError` for a text that is too
-    short.
+    A question ends in its answer, the key.
+    """
+
+    reading: Tokens
+    spans: list[tuple[int, int]]
+    questions: list[Tokens]
+
+    def ask_alone(self, number: int) -> Tokens:
+        """Return a text with one of the keys only, and its question."""
+        others = [np.arange(*span) for index, span in enumerate(self.spans) if index != number]
+        return np.concatenate([np.delete(self.reading, np.concatenate(others)), self.questions[number]])
+
+
+def hide_needles(encode: Callable[[str], Tokens], text: Tokens, rng: np.random.Generator) -> Needles:
+    """Hide keys of five random digits in a text. The reading and the longest question have as many tokens as the text.
+
+    Raises `ValueError` for a text that is too short.
     """
     keys = ["".join(str(digit) for digit in rng.integers(0, 10, 5)) for _ in CITIES]
     hidden, questions = (
@@ -120,10 +132,12 @@ def hide_needles(
         raise ValueError(f"needles and a question have {room} tokens: give at least {2 * room} --needle-tokens")
     text = text[: len(text) - room]
     places = [round(depth * len(text)) for depth in DEPTHS]
-    parts = [text[: places[0]]]
+    parts, spans = [text[: places[0]]], []
     for needle, first, last in zip(hidden, places, [*places[1:], len(text)], strict=True):
+        begin = sum(map(len, parts))
+        spans.append((begin, begin + len(needle)))
         parts += [needle, text[first:last]]
-    return np.concatenate(parts), questions
+    return Needles(np.concatenate(parts), spans, questions)
 
 
 def measure_bands(
@@ -147,16 +161,15 @@ def measure_bands(
     jobs: list[tuple[str, Callable[[BandChange | None], dict[str, Any]]]] = []
     for number, piece in enumerate(pieces, 1):
         read = np.concatenate([prefix, piece])[: request.tokens // request.block * request.block]
-        reading, questions = hide_needles(encode, piece[: request.needle_tokens - len(prefix)], rng)
-        reading = np.concatenate([prefix, reading])
+        needles = hide_needles(encode, piece[: request.needle_tokens - len(prefix)], rng)
 
         def measure_loss(change: BandChange | None, read: Tokens = read) -> dict[str, Any]:
             return {"loss": average_losses(subject.losses(read, subject.spec, change), request.block)}
 
-        def ask(
-            change: BandChange | None, reading: Tokens = reading, questions: Sequence[Tokens] = questions
-        ) -> dict[str, Any]:
-            return judge_answers(subject.answer(reading, questions, counts, change), questions)
+        def ask(change: BandChange | None, needles: Needles = needles) -> dict[str, Any]:
+            texts = [np.concatenate([prefix, needles.ask_alone(index)]) for index in range(len(CITIES))]
+            logits = [subject.last_logits(ids, count, change) for ids, count in zip(texts, counts, strict=True)]
+            return judge_answers(logits, texts)
 
         jobs += [(f"loss/{FIRST}/{number}", measure_loss), (f"needle/{FIRST}/{number}", ask)]
     changes = {UNCHANGED: None, request.condition: request.change}

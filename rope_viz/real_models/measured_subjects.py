@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -53,11 +53,9 @@ class GgufSubject:
         """Return the loss in nats of every token but the first under an embedding, (tokens − 1,)."""
         return self.model.losses(ids, Turning.from_spec(spec, len(ids)), change=change)
 
-    def answer(
-        self, reading: Tokens, questions: Sequence[Tokens], counts: Sequence[int], change: BandChange | None = None
-    ) -> list[Tensor]:
-        """Return the logits of the last tokens of each question after the reading, (count, vocabulary)."""
-        return self.model.answer(reading, questions, counts, change)
+    def last_logits(self, ids: Tokens, count: int, change: BandChange | None = None) -> Tensor:
+        """Return the logits of the last `count` tokens, each given those before it, (count, vocabulary)."""
+        return self.model.last_logits(ids, count, change)
 
 
 class FolderSubject:
@@ -113,17 +111,12 @@ class FolderSubject:
         return found
 
     @torch.inference_mode()
-    def answer(
-        self, reading: Tokens, questions: Sequence[Tokens], counts: Sequence[int], change: BandChange | None = None
-    ) -> list[Tensor]:
-        """Return the logits of the last tokens of each question after the reading, (count, vocabulary)."""
-        found = []
-        for ids, count in zip(questions, counts, strict=True):
-            tokens = torch.from_numpy(np.concatenate([reading, ids])).to(self.model.device)
-            with self.changed(change):
-                logits = self.model(input_ids=tokens[None], use_cache=False, logits_to_keep=count + 1).logits
-            found.append(logits[0, :-1].float())
-        return found
+    def last_logits(self, ids: Tokens, count: int, change: BandChange | None = None) -> Tensor:
+        """Return the logits of the last `count` tokens, each given those before it, (count, vocabulary)."""
+        tokens = torch.from_numpy(ids).to(self.model.device)
+        with self.changed(change):
+            found = self.model(input_ids=tokens[None], use_cache=False, logits_to_keep=count + 1).logits[0, :-1]
+        return found.float()
 
     @contextlib.contextmanager
     def changed(self, change: BandChange | None) -> Iterator[None]:

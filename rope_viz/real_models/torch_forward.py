@@ -19,9 +19,13 @@ from rope_viz.tiny_lm.tasks import Tokens
 
 @dataclass(eq=False)
 class KeyValueCache:
-    """Rotated keys and values of the first tokens of a text: per layer, two tensors of (key heads, tokens, d)."""
+    """Rotated keys and values of the first tokens of a text: per layer, two tensors of (key heads, tokens, d).
+
+    `dropped` of the tokens are no longer there, but the following ones have the positions that they would have.
+    """
 
     layers: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+    dropped: int = 0
 
     @property
     def tokens(self) -> int:
@@ -30,6 +34,17 @@ class KeyValueCache:
     def cut(self, tokens: int) -> KeyValueCache:
         """Return the cache of the first `tokens` tokens only. Later tokens have not changed them."""
         return KeyValueCache([(k[:, :tokens], v[:, :tokens]) for k, v in self.layers])
+
+    def drop(self, spans: Sequence[tuple[int, int]]) -> KeyValueCache:
+        """Return the cache without the tokens from `first` up to `last` of each span, as if nothing had read them.
+
+        That is an approximation: later tokens have read them.
+        """
+        stays = torch.ones(self.tokens, dtype=torch.bool)
+        for first, last in spans:
+            stays[first:last] = False
+        layers = [(k[:, stays], v[:, stays]) for k, v in self.layers]
+        return KeyValueCache(layers, self.dropped + int((~stays).sum()))
 
     def append(self, index: int, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """Add the keys and values of further tokens to a layer, and return all that it has now."""
@@ -102,11 +117,11 @@ class TorchLm:
         A `cache` has the keys and values of these layers only.
         """
         model = self.model
-        first = cache.tokens if cache else 0
+        seen, first = (cache.tokens, cache.tokens + cache.dropped) if cache else (0, 0)
         last = first + len(x)
         turn = turn or Turning.from_spec(model.spec, last)
         cos, sin = (torch.from_numpy(part[first:]).to(self.device) for part in table(model, turn, last))
-        visible = torch.ones(len(x), last, dtype=torch.bool, device=self.device).tril(first) if first else None
+        visible = torch.ones(len(x), seen + len(x), dtype=torch.bool, device=self.device).tril(seen) if seen else None
         for index in layers:
             w = self.layers[index]
             y = self.normalise(x, w["before_attention"])
@@ -158,32 +173,45 @@ class TorchLm:
         return found
 
     @torch.inference_mode()
+    def last_logits(self, tokens: ArrayLike, count: int, change: BandChange | None = None) -> Tensor:
+        """Return the logits of the last `count` tokens, each given those before it, float32 (count, vocabulary)."""
+        state = self.hidden(tokens, change=change)[-count - 1 : -1]
+        return functional.linear(state, self.unembedding).float()
+
+    @torch.inference_mode()
     def answer(
         self,
         reading: ArrayLike,
+        spans: Sequence[tuple[int, int]],
         questions: Sequence[Tokens],
-        counts: Sequence[int],
+        count: int,
         change: BandChange | None = None,
         below: Sequence[Tensor | None] = (),
     ) -> list[Tensor]:
-        """Return the logits of the last tokens of each question, given those before, float32 (count, vocabulary).
+        """Return the logits of the last `count` tokens of each question, given those before, float32.
 
-        Every question follows the reading alone, which is read once. `below` has the states from `enter_questions`.
+        The reading is read once, and every question follows it alone, without the tokens of the other questions'
+        `spans` in it. `below` has the states from `enter_questions`.
         """
         cache, below = KeyValueCache(), below or [None] * (len(questions) + 1)
         self.hidden(reading, cache=cache, change=change, below=below[0])
         found = []
-        for ids, count, state in zip(questions, counts, below[1:], strict=True):
-            x = self.hidden(ids, cache=cache.cut(cache.tokens), change=change, below=state)[-count - 1 : -1]
+        for number, (ids, state) in enumerate(zip(questions, below[1:], strict=True)):
+            own = cache.drop(other_spans(spans, number))
+            x = self.hidden(ids, cache=own, change=change, below=state)[-count - 1 : -1]
             found.append(functional.linear(x, self.unembedding).float())
         return found
 
     @torch.inference_mode()
-    def enter_questions(self, reading: ArrayLike, questions: Sequence[Tokens], layer: int) -> list[Tensor]:
+    def enter_questions(
+        self, reading: ArrayLike, spans: Sequence[tuple[int, int]], questions: Sequence[Tokens], layer: int
+    ) -> list[Tensor]:
         """Return the states that enter a layer, of the reading and of each question after it, (tokens, width)."""
         cache, below = KeyValueCache(), range(layer)
         found = [self.run_layers(self.embed(reading), below, cache=cache)]
-        return found + [self.run_layers(self.embed(ids), below, cache=cache.cut(cache.tokens)) for ids in questions]
+        for number, ids in enumerate(questions):
+            found.append(self.run_layers(self.embed(ids), below, cache=cache.drop(other_spans(spans, number))))
+        return found
 
     @torch.inference_mode()
     def write_greedily(self, cache: KeyValueCache, token: int, count: int, turn: Turning | None = None) -> list[int]:
@@ -197,6 +225,11 @@ class TorchLm:
     def normalise(self, x: Tensor, scale: Tensor) -> Tensor:
         """Return x over its root mean square, times the scale."""
         return functional.rms_norm(x.float(), x.shape[-1:], None, self.model.epsilon).to(self.dtype) * scale
+
+
+def other_spans(spans: Sequence[tuple[int, int]], number: int) -> list[tuple[int, int]]:
+    """Return all spans but one."""
+    return [span for index, span in enumerate(spans) if index != number]
 
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
