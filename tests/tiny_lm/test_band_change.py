@@ -165,9 +165,10 @@ def test_some_changed_heads_are_those_of_attention_written_out(model, ours):
     subject = FolderSubject(copy.deepcopy(model), "m")
     np.testing.assert_allclose(subject.losses(IDS, subject.spec, change), wanted, atol=1e-4)
     for found in (GgufSubject(ours), subject):
-        answers = found.answer(IDS[:30], [IDS[30:], IDS[30:36]], [5, 3], change)
-        np.testing.assert_allclose(answers[0], logits[-6:-1], atol=1e-4)
-        np.testing.assert_allclose(answers[1], logits[32:35], atol=1e-4)
+        np.testing.assert_allclose(found.last_logits(IDS, 5, change), logits[-6:-1], atol=1e-4)
+    # A question after a reading that has no other keys is a text of its own.
+    (answer,) = ours.answer(IDS[:30], [(3, 9)], [IDS[30:]], 5, change)
+    np.testing.assert_allclose(answer, logits[-6:-1], atol=1e-4)
 
 
 def test_layers_below_the_change_need_not_be_computed_again(ours):
@@ -175,9 +176,9 @@ def test_layers_below_the_change_need_not_be_computed_again(ours):
     below = ours.enter_layer(IDS, change.first_layer)
     assert change.first_layer == 2
     np.testing.assert_allclose(ours.losses(IDS, change=change, below=below), ours.losses(IDS, change=change), atol=1e-6)
-    asked = IDS[:30], [IDS[30:], IDS[12:20]], [5, 3]
-    states = ours.enter_questions(*asked[:2], change.first_layer)
-    for found, wanted in zip(ours.answer(*asked, change, states), ours.answer(*asked, change), strict=True):
+    asked = IDS[:30], [(3, 6), (20, 24)], [IDS[30:], IDS[12:20]]
+    states = ours.enter_questions(*asked, change.first_layer)
+    for found, wanted in zip(ours.answer(*asked, 5, change, states), ours.answer(*asked, 5, change), strict=True):
         np.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
@@ -187,6 +188,19 @@ def test_tokens_after_a_cache_change_as_in_one_piece(heads, ours):
     ours.hidden(IDS[:25], cache=cache, change=change)
     found = ours.hidden(IDS[25:], cache=cache, change=change)
     np.testing.assert_allclose(found, ours.hidden(IDS, change=change)[25:], atol=1e-4)
+
+
+def test_tokens_of_other_questions_are_not_attended_to(ours, model):
+    """A question sees the reading without the other key: masked in transformers, with the same positions."""
+    reading, question, hidden = IDS[:30], IDS[30:], (12, 18)
+    found, _ = ours.answer(reading, [(3, 6), hidden], [question, question], 5)
+    mask = torch.ones(40, 40, dtype=torch.bool).tril()
+    mask[30:, hidden[0] : hidden[1]] = False
+    with torch.inference_mode():
+        logits = model(torch.from_numpy(IDS)[None], attention_mask=mask[None, None]).logits[0]
+    np.testing.assert_allclose(found, logits[-6:-1], atol=1e-4)
+    whole = ours.last_logits(IDS, 5)
+    assert float((found - whole).abs().max()) > 0.01
 
 
 def test_frequencies_of_another_source_are_refused(model):

@@ -69,10 +69,10 @@ def test_rows_are_losses_and_answers_of_the_changed_model(folder, measured):
         np.testing.assert_allclose(table.losses[FIRST, condition][number][[0, -1]], wanted, atol=1e-4)
     rng = np.random.default_rng(measure_bands.SEED)
     for number, piece in enumerate(pieces):
-        reading, questions = measure_bands.hide_needles(encode, piece, rng)
-        assert len(reading) + max(map(len, questions)) == 640
-        for depth, question in enumerate(questions):
-            ids = np.concatenate([reading, question])
+        needles = measure_bands.hide_needles(encode, piece, rng)
+        assert len(needles.reading) + max(map(len, needles.questions)) == 640
+        for depth in range(5):
+            ids = needles.ask_alone(depth)
             first = torch.argmax(model.hidden(ids, change=change)[-6:-1] @ model.unembedding.T, dim=1).numpy()
             assert table.right[FIRST, condition][number, depth] == pytest.approx((first == ids[-5:]).mean())
 
@@ -81,18 +81,20 @@ def test_a_reading_holds_every_key_at_its_depth():
     def encode(text):
         return np.frombuffer(text.encode(), np.uint8).astype(np.int64)
 
-    text = encode("x" * 2000)
-    reading, questions = measure_bands.hide_needles(encode, text, np.random.default_rng(0))
-    written = bytes(reading.astype(np.uint8)).decode()
+    needles = measure_bands.hide_needles(encode, encode("x" * 2000), np.random.default_rng(0))
+    written = bytes(needles.reading.astype(np.uint8)).decode()
     found = re.findall(r"The pass key of (\w+) is (\d{5})\.", written)
     assert [city for city, _ in found] == list(measure_bands.CITIES)
-    for (city, key), question, depth in zip(found, questions, measure_bands.DEPTHS, strict=True):
-        asked = bytes(question.astype(np.uint8)).decode()
+    for number, (city, key) in enumerate(found):
+        asked = bytes(needles.questions[number].astype(np.uint8)).decode()
         assert asked.endswith(f"The pass key of {city} is {key}")
         before = written[: written.index(f"key of {city}")].count("x")
-        assert before / written.count("x") == pytest.approx(depth, abs=0.001)
+        assert before / written.count("x") == pytest.approx(measure_bands.DEPTHS[number], abs=0.001)
+        alone = bytes(needles.ask_alone(number).astype(np.uint8)).decode()
+        assert re.findall(r"key of (\w+) is \d{5}\. Remember", alone) == [city]
+        assert alone.count("x") == written.count("x")
         assert measure_bands.count_answer(encode, city) == 5
-    assert len(reading) + max(map(len, questions)) == 2000
+    assert len(needles.reading) + max(map(len, needles.questions)) == 2000
 
 
 def test_an_interrupted_file_goes_on_and_takes_another_change(folder, measured, tmp_path, monkeypatch, capsys):
