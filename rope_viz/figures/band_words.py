@@ -68,22 +68,24 @@ def describe_claims(table: BandTable, spec: RopeSpec) -> Sentence:
     """Compare the table with two claims on slow pairs: little effect in all heads, and recall that falls."""
     turns = spec.context * spec.plain_inv_freq / TAU
     first = int(np.argmax(turns < 1.0))
-    slow = [each for each in table.conditions if find_first(each.pairs) >= first]
+    slow = [each for each in table.planned if find_first(each.pairs) >= first]
     return join(describe_little_effect(table, slow, first, spec.pairs - 1), describe_fall(table, slow))
 
 
 def describe_little_effect(table: BandTable, slow: Sequence[Condition], first: int, last: int) -> Sentence:
-    """Compare what zero frequency in all heads adds to the loss, for the slow pairs, with "little effect"."""
+    """Compare what zero frequency in all heads adds to the loss, for planned slow pairs, with "little effect"."""
     source = footnote(TEXTS("claims.little_source"))
-    added = {each.pairs: table.added_loss(each) for each in slow if (each.how, each.heads) == ("zero", "all")}
+    wanted = [each for each in slow if (each.how, each.heads) == ("zero", "all")]
+    added = {each.pairs: table.added_loss(each) for each in wanted if each in table.conditions}
     if not added:
         return TEXTS("claims.little_open", source=source)
     most = max(added.values(), key=lambda one: float(one.mean[0]))
     is_little = all(float(one.high[0]) < NOISE for one in added.values())
+    verdict = ("agrees" if len(added) == len(wanted) else "part") if is_little else "differs"
     groups = join_list([pairs.replace("-", "–") for pairs in added])
     return join(
         TEXTS("claims.little", first=first, last=last, groups=groups, **list_ends(most)),
-        TEXTS(f"claims.little_{'agrees' if is_little else 'differs'}", source=source),
+        TEXTS(f"claims.little_{verdict}", source=source),
         TEXTS("claims.little_scope"),
     )
 
@@ -93,7 +95,7 @@ def describe_fall(table: BandTable, slow: Sequence[Condition]) -> Sentence:
     source = footnote(TEXTS("claims.fall_source"))
     pairs = slow[-1].pairs if slow else ""
     changed = [Condition(pairs, "remove", heads) for heads in ("induction", "random")]
-    if not set(changed) <= set(slow):
+    if not set(changed) <= set(table.conditions):
         return TEXTS("claims.fall_open", source=source)
     before, after, random = (table.found(each) for each in (None, *changed))
     falls = float(after.high[0]) < min(float(before.low[0]), float(random.low[0]))
