@@ -45,6 +45,10 @@ def show_head() -> None:
 
 def show_whole() -> None:
     """Show what all layers of a model carry, the heads of one, and the curve that the centres of q and k give."""
+    page.section(TEXTS("headings.groups"), says=heads.groups)
+    page.control_row(heads.CHANGE, heads.MEASURE)
+    page.show(heads.groups)
+
     page.section(TEXTS("headings.layers"), says=heads.layers)
     page.paragraph(TEXTS("whole.about"))
     page.controls(heads.FILE)

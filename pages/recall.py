@@ -5,7 +5,7 @@ import streamlit as st
 from rope_viz.evaluation.search_process import LENGTH, STARTS, TRIALS, SearchReport, SearchRun, has_optuna
 from rope_viz.figures.compared import short_label
 from rope_viz.pages import recall
-from rope_viz.pages.recall import choices, real_model, words
+from rope_viz.pages.recall import bands, choices, real_model, words
 from rope_viz.pages.recall.figures import TEXTS
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.real_models import TEXTS as RUN
@@ -45,6 +45,16 @@ def show_real() -> None:
     page.paragraph(TEXTS("real.caveat"))
     page.section(TEXTS("headings.real_keys"), says=real_model.real_keys)
     page.show(real_model.real_keys)
+    show_bands()
+
+
+def show_bands() -> None:
+    """Show what a change of some pairs costs the real model, or the user's in a file."""
+    page.section(TEXTS("headings.bands"), says=bands.band_loss)
+    page.control_row(choices.GROUP, choices.CHANGE)
+    page.show(bands.band_loss)
+    page.picture_sentence(bands.band_needle)
+    page.show(bands.band_needle)
 
 
 def show_pairs() -> None:
@@ -100,6 +110,8 @@ def show_own_losses(request: PictureRequest) -> None:
     if request[choices.MEASURED] is not None:
         page.picture_sentence(real_model.live_loss)
         page.show(real_model.live_loss)
+    if (held := request[choices.MEASURED]) is not None and held.value.bands is not None:
+        show_bands()
 
 
 def read_own_text(request: PictureRequest) -> None:

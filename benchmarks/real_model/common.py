@@ -96,14 +96,25 @@ class Bench:
         return np.asarray(ids)
 
 
-def describe(model: str, *, versions: tuple[str, ...]) -> dict[str, Any]:
-    """Return what a results file says of its script, model, commit and these packages."""
+def describe(model: str, *, versions: tuple[str, ...], commit: str = "") -> dict[str, Any]:
+    """Return what a results file says of its script, model, commit and these packages.
+
+    `commit` is for a copy of the files without their repository.
+    """
     return {
         "script": Path(sys.argv[0]).name,
         "model": {"file": Path(model).name, "sha256": sha256(Path(model).read_bytes())},
-        "commit": subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=ROOT, text=True).strip(),
+        "commit": find_commit() or commit,
         "versions": {name: importlib.metadata.version(name) for name in versions},
     }
+
+
+def find_commit() -> str:
+    """Return the commit of this checkout, "" without Git or a repository."""
+    try:
+        return subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=ROOT, text=True).strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 def sha256(raw: bytes) -> str:

@@ -6,16 +6,22 @@ import argparse
 import functools
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rope_viz.cli.spec import tokens
-from rope_viz.embedding.spec import short_repr
+from rope_viz.embedding.spec import RopeSpec, short_repr
+from rope_viz.real_models.band_table import FIRST, BandTable, Condition, Estimate, read_band_table
 from rope_viz.real_models.capture import WHOLE, capture_folder, capture_gguf, find_gguf
-from rope_viz.real_models.measured_file import LEAST
+from rope_viz.real_models.measured_file import KIND, LEAST
+from rope_viz.storage.decode_json import decode_json
 from rope_viz.storage.write_file import write_file
+from rope_viz.studies.real_model import find_head
 from rope_viz.studies.sums_file import SummedLayer, add_files, write_sums
+
+if TYPE_CHECKING:
+    from rope_viz.real_models.measure_bands import BandRequest
 
 
 def add_measure(commands: Any) -> None:
@@ -25,12 +31,21 @@ def add_measure(commands: Any) -> None:
         description="Run a model on a text. Write the jobs of its heads, what every pair adds to them, and its loss "
         "by position without scaling and with linear interpolation, NTK and YaRN, to a JSON file for the pages Heads "
         "and Recall. The memory that this takes is estimated first. A GGUF file needs PyTorch and the tokenizers "
-        "package, a folder PyTorch and transformers. Nothing is downloaded, and no code from the folder runs.",
+        "package, a folder PyTorch and transformers. Nothing is downloaded, and no code from the folder runs. With "
+        "--bands, also what the model loses when some pairs of some heads change: loss by position and needles found "
+        "by depth, over several texts, with intervals. The same command continues an interrupted file, and another "
+        "change is added to it.",
     )
     asked.add_argument(
         "model", metavar="MODEL", help="a GGUF file, its folder, or a folder with config.json, weights and tokenizer"
     )
-    asked.add_argument("--text", required=True, metavar="FILE", help=f"UTF-8 text of at least {LEAST} tokens, or -")
+    asked.add_argument(
+        "--text",
+        required=True,
+        action="append",
+        metavar="FILE",
+        help=f"UTF-8 text of at least {LEAST} tokens, or -; give several for --bands",
+    )
     asked.add_argument("-o", "--output", required=True, metavar="FILE", help="measured.json")
     asked.add_argument(
         "--tokens", type=tokens, default=2048, metavar="N", help="tokens whose losses are measured; default: 2048"
@@ -40,6 +55,38 @@ def add_measure(commands: Any) -> None:
         "--sequences", type=int, default=6, metavar="N", help="pieces of 512 tokens for the heads; default: 6"
     )
     asked.add_argument("--device", default="cpu", help="where the model runs, such as cuda")
+    asked.add_argument(
+        "--bands",
+        metavar="PAIRS",
+        help="pairs to change: numbers such as 20-31, turns within the trained length such as turns:0-1, fast or slow "
+        "(the four highest or lowest frequencies), kept, blended or divided (by YaRN), or all",
+    )
+    asked.add_argument(
+        "--change",
+        choices=("zero", "divide", "remove"),
+        default="zero",
+        help="with --bands: zero frequency, a divided one, or no part of q and k; default: zero",
+    )
+    asked.add_argument("--divisor", type=float, default=2.0, metavar="S", help="with --change divide; default: 2")
+    asked.add_argument(
+        "--heads",
+        default="all",
+        metavar="HEADS",
+        help="with --bands: all, a job such as induction, random:induction for as many other heads, random:N, or names "
+        "such as L16H0,L18H6; default: all",
+    )
+    asked.add_argument("--layers", type=read_numbers, metavar="LIST", help="with --bands: only heads of these layers")
+    asked.add_argument("--seed", type=int, default=0, help="with --heads random:…; default: 0")
+    asked.add_argument(
+        "--texts",
+        type=int,
+        default=4,
+        metavar="N",
+        help="with --bands: pieces of --tokens tokens, at least 4; default: 4",
+    )
+    asked.add_argument(
+        "--needle-tokens", type=tokens, metavar="N", help="tokens of a text with a needle; default: half of --tokens"
+    )
     asked.set_defaults(run=run_measure)
 
 
@@ -57,8 +104,13 @@ def run_measure(parsed: argparse.Namespace) -> int:
         raise ValueError(f"--factor must be at least 1, got {parsed.factor:g}")
     if not 1 <= parsed.sequences <= 1000:
         raise ValueError(f"--sequences must be from 1 to 1000, got {parsed.sequences}")
-    text = read_text(parsed.text)
+    text, *more_texts = (read_text(name) for name in parsed.text)
+    if more_texts and parsed.bands is None:
+        raise ValueError("several --text need --bands: other measurements read one")
     from rope_viz.real_models.measure_model import measure_model
+
+    def save(measured: Mapping[str, Any]) -> None:
+        write_file(parsed.output, json.dumps(measured, default=str, allow_nan=False).encode())
 
     measured = measure_model(
         path,
@@ -67,10 +119,14 @@ def run_measure(parsed: argparse.Namespace) -> int:
         sequences=parsed.sequences,
         factor=parsed.factor,
         device=parsed.device,
+        bands=None if parsed.bands is None else functools.partial(plan_bands, parsed),
+        more_texts=more_texts,
+        before={} if parsed.bands is None else read_before(Path(parsed.output)),
+        save=save,
         tell=lambda sentence: print(f"rope-viz: {sentence}", file=sys.stderr),
         progress=show_progress,
     )
-    write_file(parsed.output, json.dumps(measured, default=str, allow_nan=False).encode())
+    save(measured)
     about, loss = measured["about"], measured["loss"]
     if len(loss["methods"]) == 1:
         print("rope-viz: the model is scaled already, so other methods were left out", file=sys.stderr)
@@ -80,7 +136,64 @@ def run_measure(parsed: argparse.Namespace) -> int:
         f"{parsed.output}: {len(measured['rows'])} heads on {about['sequences']} pieces of {about['tokens']} tokens, "
         f"losses of {loss['tokens']:,} tokens under {', '.join(loss['methods'])}"
     )
+    if parsed.bands is not None:
+        print(*list_effects(read_band_table(measured["bands"])), sep="\n")
     return 0
+
+
+def plan_bands(parsed: argparse.Namespace, spec: RopeSpec, rows: Mapping[str, Any]) -> BandRequest:
+    """Return the change that the flags mean for a model with this embedding and these measured heads."""
+    from rope_viz.real_models.band_change import BandChange, find_heads, find_pairs
+    from rope_viz.real_models.measure_bands import BandRequest
+
+    heads, name = find_heads(parsed.heads, rows, parsed.seed), parsed.heads
+    if parsed.heads.startswith("random:"):
+        name = f"{name} seed {parsed.seed}"
+    if parsed.layers is not None:
+        every = frozenset(find_head(each) for each in rows)
+        heads = frozenset(place for place in heads or every if place[0] in parsed.layers)
+        name = f"{name} of layers {','.join(map(str, parsed.layers))}"
+    change = BandChange(find_pairs(parsed.bands, spec), parsed.change, heads, parsed.divisor)
+    how = f"divide by {parsed.divisor:g}" if parsed.change == "divide" else parsed.change
+    needle_tokens = parsed.needle_tokens or parsed.tokens // 2
+    condition = str(Condition(parsed.bands.replace("/", " "), how, name))
+    return BandRequest(change, condition, parsed.tokens, needle_tokens, parsed.texts)
+
+
+def read_before(path: Path) -> Mapping[str, Any]:
+    """Return the measurements of an earlier run, {} without a file. Raise `ValueError` for another kind of file."""
+    if not path.is_file():
+        return {}
+    found = decode_json(path.read_bytes(), f"{path} is not whole JSON: name another file")
+    if not isinstance(found, dict) or found.get("kind") != KIND:
+        raise ValueError(f"{path} is not a measurement: name another file")
+    return found
+
+
+def list_effects(table: BandTable) -> Iterator[str]:
+    """Yield a line for the model as it is and for each change of a table."""
+    plain = table.losses[FIRST, None].mean()
+    yield (
+        f"{table.texts} texts: loss of {table.tokens:,} tokens, needles found in {table.needle_tokens:,} tokens, "
+        "with 95 % intervals"
+    )
+    yield f"as it is: loss {plain:.3f}, found {format_estimate(table.found(None), '.2f')}"
+    for each in table.conditions:
+        added, found = table.added_loss(each), table.found(each)
+        yield f"{each}: loss {format_estimate(added, '+.3f')}, found {format_estimate(found, '.2f')}"
+        yield f"  loss by position: {format_row(table.added_by_position(each), '+.3f')}"
+        yield f"  found by depth: {format_row(table.found_by_depth(each), '.2f')}"
+
+
+def format_estimate(found: Estimate, digits: str, index: int = 0) -> str:
+    """Return a mean with its interval."""
+    mean, low, high = (format(float(part[index]), digits) for part in (found.mean, found.low, found.high))
+    return f"{mean} ({low} to {high})"
+
+
+def format_row(found: Estimate, digits: str) -> str:
+    """Return all means with their intervals."""
+    return ", ".join(format_estimate(found, digits, index) for index in range(len(found.mean)))
 
 
 def show_progress(step: str, done: int, of: int) -> None:

@@ -12,6 +12,7 @@ rotation are included, and parts that never rotate too (partial rotary, MLA), wh
 from __future__ import annotations
 
 import fnmatch
+import functools
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -99,22 +100,16 @@ def capture(
     Only the first sequence of a batch is captured; its positions must be 0, 1, 2 and so on. `progress` is called with
     the number of finished and of all layers. Raises `ValueError` for a model whose attention cannot be wrapped.
     """
-    modules = modeling_modules(model)
-    wrapped = [(module, name) for module in modules for name in vars(module) if rotates(name)]
-    reached = [module for module in modules if hasattr(module, ATTENTION)]
-    if not wrapped or not reached:
-        raise ValueError(
-            f"{type(model).__name__} cannot be captured: its code calls no apply_rotary_pos_emb, "
-            "or does not attend through transformers' attention interface"
-        )
     config = model.config.get_text_config().to_dict()
     taken = CapturedLayers(config, str(getattr(model.config, "_name_or_path", "") or type(model).__name__))
     taken.takes_sums = sums
     total = int(config.get("num_hidden_layers") or 0)
     pieces: list[tuple[Tensor, Tensor]] = []
-    kinds = layer_kinds(taken)
+    kinds = layer_kinds(config)
 
-    def attended(module: Any, query: Tensor, key: Tensor, options: dict[str, Any]) -> None:
+    def attend(
+        function: Callable[..., Any], module: Any, query: Tensor, key: Tensor, *rest: Any, **options: Any
+    ) -> Any:
         index = int(getattr(module, "layer_idx", len(taken.layers)))
         if index not in taken.layers and (layers is None or index in layers):
             if pieces:
@@ -124,14 +119,34 @@ def capture(
         pieces.clear()
         if progress is not None:
             progress(min(index + 1, total), total)
+        return function(module, query, key, *rest, **options)
 
+    with wrap_attention(model, attend, pieces):
+        yield taken
+
+
+@contextmanager
+def wrap_attention(model: Any, attend: Callable[..., Any], pieces: list[tuple[Tensor, Tensor]]) -> Iterator[None]:
+    """Call `attend(function, module, query, key, value, …)` in place of the attention functions within the block.
+
+    Inputs and outputs of rotations are appended to `pieces`. Raises `ValueError` for a model whose attention cannot be
+    wrapped.
+    """
+    modules = modeling_modules(model)
+    wrapped = [(module, name) for module in modules for name in vars(module) if rotates(name)]
+    reached = [module for module in modules if hasattr(module, ATTENTION)]
+    if not wrapped or not reached:
+        raise ValueError(
+            f"{type(model).__name__} cannot be captured: its code calls no apply_rotary_pos_emb, "
+            "or does not attend through transformers' attention interface"
+        )
     before = [(module, name, getattr(module, name)) for module, name in wrapped]
     before += [(module, ATTENTION, getattr(module, ATTENTION)) for module in reached]
     try:
         for module, name, function in before:
-            replaced = Interface(function, attended) if name == ATTENTION else record_rotation(function, pieces)
+            replaced = Interface(function, attend) if name == ATTENTION else record_rotation(function, pieces)
             setattr(module, name, replaced)
-        yield taken
+        yield
     finally:
         for module, name, function in before:
             setattr(module, name, function)
@@ -176,20 +191,14 @@ def capture_folder(
 
 
 class Interface:
-    """Wrapper of transformers' attention interface that watches calls of its functions."""
+    """Wrapper of transformers' attention interface. `attend` gets its functions as first argument, and calls them."""
 
-    def __init__(self, interface: Any, attended: Callable[[Any, Tensor, Tensor, dict[str, Any]], None]) -> None:
-        self.interface, self.attended = interface, attended
+    def __init__(self, interface: Any, attend: Callable[..., Any]) -> None:
+        self.interface, self.attend = interface, attend
 
     def get_interface(self, name: str, default: Any) -> Callable[..., Any]:
-        """Return the function that the model would use, wrapped to report its arguments first."""
-        function = self.interface.get_interface(name, default)
-
-        def watched(module: Any, query: Tensor, key: Tensor, *rest: Any, **options: Any) -> Any:
-            self.attended(module, query, key, options)
-            return function(module, query, key, *rest, **options)
-
-        return watched
+        """Return `attend` with the function that the model would use."""
+        return functools.partial(self.attend, self.interface.get_interface(name, default))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.interface, name)
@@ -271,9 +280,9 @@ def rotates(name: str) -> bool:
     return any(fnmatch.fnmatch(name, one) for one in ROTATIONS) and not any(fnmatch.fnmatch(name, n) for n in NOT_TEXT)
 
 
-def layer_kinds(taken: CapturedLayers) -> dict[int, str]:
+def layer_kinds(config: dict[str, Any]) -> dict[int, str]:
     """Return {layer: its layer type} for a model whose layer types have different embeddings."""
-    specs, kinds = taken.specs, taken.config.get("layer_types") or []
+    specs, kinds = from_config(config), config.get("layer_types") or []
     return {index: kind for index, kind in enumerate(kinds) if kind in specs}
 
 

@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import json
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from rope_viz import __version__
+from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.formats.gguf import read_header
 from rope_viz.real_models import head_jobs
 from rope_viz.real_models.gguf_model import make_config
+from rope_viz.real_models.measure_bands import BandRequest, describe_bands, describe_change, measure_bands
 from rope_viz.real_models.measured_file import KIND, LEAST, METHODS, VERSION
 from rope_viz.real_models.measured_subjects import load_folder_subject, load_gguf_subject, spec_under
 from rope_viz.real_models.text_results import BLOCK, average_blocks
@@ -28,6 +32,8 @@ from rope_viz.real_models.text_results import BLOCK, average_blocks
 PIECE = 512
 """Tokens of a piece of text and of a random sequence."""
 SEED = 43
+PlanBands: TypeAlias = Callable[[RopeSpec, Mapping[str, Any]], BandRequest]
+"""A function that plans a change from the model's embedding and its measured heads."""
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 
 
@@ -39,37 +45,34 @@ def measure_model(
     sequences: int = 6,
     factor: float = 2.0,
     device: str = "cpu",
+    bands: PlanBands | None = None,
+    more_texts: Sequence[str] = (),
+    before: Mapping[str, Any] = MappingProxyType({}),
+    save: Callable[[Mapping[str, Any]], None] = lambda measured: None,
     tell: Callable[[str], None] = lambda sentence: None,
     progress: Callable[[str, int, int], None] = lambda step, done, of: None,
 ) -> dict[str, Any]:
     """Return the measurements of a GGUF file or a folder of transformers on a text, as JSON data.
 
     Losses are on the first `tokens` of the text under methods with `factor`; heads are measured on up to `sequences`
-    pieces of it, and on as many random sequences. `tell` gets the memory that is needed before anything is loaded.
-    Raises `ValueError` for a model that does not fit or is not supported, and for a short text.
+    pieces of it, and on as many random sequences. `bands` plans a change of some pairs, which is measured on pieces of
+    this text and `more_texts`. Measurements `before` that say the same of themselves are continued, and `save` gets
+    them after each step. `tell` gets the memory that is needed before anything is loaded. Raises `ValueError` for a
+    model that does not fit or is not supported, and for a short text.
     """
     path = Path(path)
     require_device(device)
     folder = (path / "config.json").is_file()
     need = estimate_folder(path, tokens) if folder else estimate_gguf(path, tokens)
     tell(require_memory(path.name, need, device))
-    subject, ids = (load_folder_subject if folder else load_gguf_subject)(path, text, device)
+    subject, encode = load_folder_subject(path, device) if folder else load_gguf_subject(path, device)
+    ids = encode(text)
     if len(ids) < LEAST:
         raise ValueError(f"the text must have at least {LEAST} tokens, got {len(ids):,}")
     size = min(PIECE, len(ids))
     pieces = [ids[first : first + size] for first in range(0, len(ids) - size + 1, size)][:sequences]
-    rng = np.random.default_rng(SEED)
-    halves = head_jobs.random_halves(subject.vocabulary, size, len(pieces), rng)
-    rows = head_jobs.measure_heads(subject, pieces, halves, lambda done, of: progress("heads", done, of))
     read = np.concatenate([np.array(subject.prefix, dtype=ids.dtype), ids])
     read = read[: min(len(read), tokens) // BLOCK * BLOCK]
-    methods = METHODS[:1] if subject.spec.is_scaled else METHODS
-    losses = {}
-    for done, method in enumerate(methods, 1):
-        spec = spec_under(subject, method, factor)
-        blocks = average_blocks(subject.losses(read, spec), BLOCK)
-        losses[method] = [round(float(value), 4) for value in blocks[0]]
-        progress("losses", done, len(methods))
     packages = ("numpy", "torch", *(("transformers",) if folder else ("tokenizers",)))
     about = {
         "model": subject.name,
@@ -86,8 +89,41 @@ def measure_model(
         "prefix": len(subject.prefix),
         "versions": {"rope-viz": __version__} | {name: importlib.metadata.version(name) for name in packages},
     }
-    loss = {"factor": factor, "tokens": len(read), "block": BLOCK, "methods": losses}
-    return {"kind": KIND, "version": VERSION, "about": about, "rows": rows, "loss": loss}
+    loss = {"factor": factor, "tokens": len(read), "block": BLOCK}
+    if is_same(before, about, loss):
+        measured = dict(before)
+    else:
+        rng = np.random.default_rng(SEED)
+        halves = head_jobs.random_halves(subject.vocabulary, size, len(pieces), rng)
+        rows = head_jobs.measure_heads(subject, pieces, halves, lambda done, of: progress("heads", done, of))
+        methods = METHODS[:1] if subject.spec.is_scaled else METHODS
+        losses = {}
+        for done, method in enumerate(methods, 1):
+            spec = spec_under(subject, method, factor)
+            blocks = average_blocks(subject.losses(read, spec), BLOCK)
+            losses[method] = [round(float(value), 4) for value in blocks[0]]
+            progress("losses", done, len(methods))
+        measured = {"kind": KIND, "version": VERSION, "about": about, "rows": rows, "loss": loss | {"methods": losses}}
+    if bands is not None:
+        request = bands(subject.spec, measured["rows"])
+        texts_sha256 = [hashlib.sha256(each.encode()).hexdigest() for each in (text, *more_texts)]
+        described = describe_bands(request) | {"text_sha256": texts_sha256}
+        table = measured.get("bands") or {"about": {}, "rows": {}}
+        if {name: table["about"].get(name) for name in described} != described:
+            table = {"about": described, "rows": {}}
+        table["about"].setdefault("changes", {})[request.condition] = describe_change(request.change)
+        measured["bands"] = table
+        save(measured)
+        texts = [ids, *(encode(each) for each in more_texts)]
+        measure_bands(subject, encode, texts, request, table, lambda: save(measured), progress)
+    return measured
+
+
+def is_same(before: Mapping[str, Any], about: Mapping[str, Any], loss: Mapping[str, Any]) -> bool:
+    """True if measurements of heads and losses say this of themselves, in JSON's types."""
+    wanted = json.loads(json.dumps({"kind": KIND, "version": VERSION, "about": about}, default=str))
+    methods = before.get("loss", {})
+    return {name: before.get(name) for name in wanted} == wanted and loss.items() <= methods.items()
 
 
 def estimate_gguf(path: Path, tokens: int) -> Need:

@@ -14,6 +14,7 @@ from rope_viz.embedding.spec import FloatArray, RopeSpec, require_number, short_
 from rope_viz.models.model_config import from_config
 from rope_viz.models.rope_config import find_main_layer
 from rope_viz.real_models import TEXTS
+from rope_viz.real_models.band_table import BandTable, read_band_table
 from rope_viz.storage.decode_json import decode_json
 from rope_viz.studies.real_model import JOBS, HeadMap, find_head, read_heads
 from rope_viz.texts.texts import join_items
@@ -35,7 +36,10 @@ ALL_ZERO, FIRST_ZERO = "zero", "pairs 0-3 at zero"
 
 @dataclass(frozen=True, eq=False)
 class MeasuredModel:
-    """A measured model: its heads, and {method: (1, blocks of `block` tokens)} losses in nats under a factor."""
+    """A measured model: its heads, and {method: (1, blocks of `block` tokens)} losses in nats under a factor.
+
+    `bands` has what a change of some pairs does to it, where that was measured.
+    """
 
     name: str
     heads: HeadMap
@@ -45,6 +49,7 @@ class MeasuredModel:
     block: int
     tokens: int
     factor: float
+    bands: BandTable | None = None
 
     def spec(self, layer: int | None = None) -> RopeSpec:
         main = find_main_layer(self.specs)
@@ -89,6 +94,7 @@ def read_measured(source: str | Path | bytes) -> MeasuredModel:
         int(loss["block"]),
         int(loss["tokens"]),
         float(loss["factor"]),
+        read_band_table(found["bands"]) if "bands" in found else None,
     )
 
 

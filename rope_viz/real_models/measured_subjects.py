@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -17,7 +17,8 @@ from rope_viz.models.formats.gguf import read_header
 from rope_viz.models.model_config import from_config
 from rope_viz.models.rope_config import find_main_layer
 from rope_viz.real_models import TEXTS
-from rope_viz.real_models.capture import capture, layer_kinds
+from rope_viz.real_models.band_change import BandChange
+from rope_viz.real_models.capture import capture, layer_kinds, wrap_attention
 from rope_viz.real_models.gguf_model import load_gguf, make_tokenizer
 from rope_viz.real_models.head_jobs import LayerInput, See, turn_pairs
 from rope_viz.real_models.torch_forward import TorchLm
@@ -27,6 +28,7 @@ from rope_viz.tiny_lm.checkpoints import scaled
 from rope_viz.tiny_lm.numpy_model import Floats
 from rope_viz.tiny_lm.tasks import Tokens
 
+Encode: TypeAlias = Callable[[str], Tokens]
 ROWS = 256
 """Positions whose losses are computed at once."""
 
@@ -48,9 +50,13 @@ class GgufSubject:
         spec, scale = self.spec, self.model.model.head_dim**-0.5
         self.model.hidden(ids, see=lambda index, q, k: see(index, LayerInput(q.float(), k.float(), spec, scale)))
 
-    def losses(self, ids: Tokens, spec: RopeSpec) -> Floats:
+    def losses(self, ids: Tokens, spec: RopeSpec, change: BandChange | None = None) -> Floats:
         """Return the loss in nats of every token but the first under an embedding, (tokens − 1,)."""
-        return self.model.losses(ids, Turning.from_spec(spec, len(ids)))
+        return self.model.losses(ids, Turning.from_spec(spec, len(ids)), change=change)
+
+    def last_logits(self, ids: Tokens, count: int, change: BandChange | None = None) -> Tensor:
+        """Return the logits of the last `count` tokens, each given those before it, (count, vocabulary)."""
+        return self.model.last_logits(ids, count, change)
 
 
 class FolderSubject:
@@ -66,7 +72,7 @@ class FolderSubject:
         self.main = find_main_layer(self.specs)
         self.vocabulary = int(self.config["vocab_size"])
         self.dtype = str(model.dtype).removeprefix("torch.")
-        self.kinds: dict[int, str] = {}
+        self.kinds = layer_kinds(self.config)
 
     @property
     def spec(self) -> RopeSpec:
@@ -84,18 +90,17 @@ class FolderSubject:
         if taken.skipped:
             numbers = ", ".join(map(str, taken.skipped))
             raise ValueError(TEXTS("measured.layers", numbers=numbers))
-        self.kinds = layer_kinds(taken)
         for index in sorted(taken.layers):
             see(index, make_input(taken.layers.pop(index), self.specs, device))
 
     @torch.inference_mode()
-    def losses(self, ids: Tokens, spec: RopeSpec) -> Floats:
+    def losses(self, ids: Tokens, spec: RopeSpec, change: BandChange | None = None) -> Floats:
         """Return the loss in nats of every token but the first with an embedding of the main layers, (tokens − 1,).
 
-        Raises `ValueError` if the model's frequencies are not those of its config.
+        Raises `ValueError` if the model's frequencies are not those of its config, and as `changed` does.
         """
         tokens = torch.from_numpy(ids).to(self.model.device)
-        with self.rotated(spec, len(ids)):
+        with self.rotated(spec, len(ids)), self.changed(change):
             logits = self.model(input_ids=tokens[None], use_cache=False).logits[0, :-1]
         parts = [
             functional.cross_entropy(
@@ -105,6 +110,47 @@ class FolderSubject:
         ]
         found: Floats = torch.cat(parts).cpu().numpy()
         return found
+
+    @torch.inference_mode()
+    def last_logits(self, ids: Tokens, count: int, change: BandChange | None = None) -> Tensor:
+        """Return the logits of the last `count` tokens, each given those before it, (count, vocabulary)."""
+        tokens = torch.from_numpy(ids).to(self.model.device)
+        with self.changed(change):
+            found = self.model(input_ids=tokens[None], use_cache=False, logits_to_keep=count + 1).logits[0, :-1]
+        return found.float()
+
+    @contextlib.contextmanager
+    def changed(self, change: BandChange | None) -> Iterator[None]:
+        """Change some pairs of some heads within the block.
+
+        Raises `ValueError`, from the model, if the numbers that it rotates are not the first of each head.
+        """
+        if change is None:
+            yield
+            return
+        pieces: list[tuple[Tensor, Tensor]] = []
+        if not any(find_frequencies(self.model, self.spec)):
+            raise ValueError("the frequencies of this model are not those of its config, so they cannot be changed")
+
+        def attend(
+            function: Callable[..., Any], module: Any, q: Tensor, k: Tensor, v: Tensor, *rest: Any, **options: Any
+        ) -> Any:
+            spec = self.specs[self.kinds.get(module.layer_idx, self.main)]
+            if not all(is_rotated(x, pieces, 2 * spec.pairs) for x in (q, k)):
+                raise ValueError(f"layer {module.layer_idx} rotates other numbers than the first of each head")
+            pieces.clear()
+            q, k = change.apply(module.layer_idx, q, k, spec.inv_freq(q.shape[2]), pairing=spec.pairing)
+            groups = getattr(module, "num_key_value_groups", 1)
+            if k.shape[1] == v.shape[1]:
+                return function(module, q, k, v, *rest, **options)
+            module.num_key_value_groups = 1
+            try:
+                return function(module, q, k, v.repeat_interleave(groups, dim=1), *rest, **options)
+            finally:
+                module.num_key_value_groups = groups
+
+        with wrap_attention(self.model, attend, pieces):
+            yield
 
     @contextlib.contextmanager
     def rotated(self, spec: RopeSpec, length: int) -> Iterator[None]:
@@ -144,6 +190,16 @@ def find_frequencies(model: Any, spec: RopeSpec) -> Iterator[tuple[Any, str]]:
                 yield module, name
 
 
+def is_rotated(final: Tensor, pieces: list[tuple[Tensor, Tensor]], width: int) -> bool:
+    """True if the first `width` numbers of each head, (batch, heads, tokens, d), are those that a rotation returned."""
+    outputs = (each for _, after in pieces for each in (after, after.transpose(1, 2)))
+    return any(
+        width <= each.shape[-1] <= final.shape[-1] and torch.equal(final[..., : each.shape[-1]], each)
+        for each in outputs
+        if each.shape[:3] == final.shape[:3]
+    )
+
+
 def make_input(layer: CapturedLayer, specs: dict[str, RopeSpec], device: Any) -> LayerInput:
     """Return a captured layer with its q and k rotated, pairs in halves."""
     spec = specs[layer.kind]
@@ -173,20 +229,19 @@ def find_prefix(encode: Callable[[str, bool], list[int]]) -> tuple[int, ...]:
     return tuple(whole[: whole.index(bare[0])]) if bare and bare[0] in whole else ()
 
 
-def load_gguf_subject(path: Path, text: str, device: str) -> tuple[GgufSubject, Tokens]:
-    """Load the model of a GGUF file and the tokens of a text, without the prefix."""
+def load_gguf_subject(path: Path, device: str) -> tuple[GgufSubject, Encode]:
+    """Load the model of a GGUF file, and return the function that gives the tokens of a text without the prefix."""
     tokenizer = make_tokenizer(read_header(path, long_arrays=True))
 
-    def encode(text: str, special: bool) -> list[int]:
+    def encode(text: str, special: bool = False) -> list[int]:
         found: list[int] = tokenizer.encode(text, add_special_tokens=special).ids
         return found
 
-    ids = np.asarray(encode(text, False), dtype=np.int64)
-    return GgufSubject(TorchLm(load_gguf(path), device), find_prefix(encode)), ids
+    return GgufSubject(TorchLm(load_gguf(path), device), find_prefix(encode)), make_encode(encode)
 
 
-def load_folder_subject(folder: Path, text: str, device: str) -> tuple[FolderSubject, Tokens]:
-    """Load the model in a folder of transformers and the tokens of a text, without the prefix.
+def load_folder_subject(folder: Path, device: str) -> tuple[FolderSubject, Encode]:
+    """Load the model in a folder of transformers, and return the function as `load_gguf_subject` does.
 
     No code from the folder runs, and nothing is downloaded.
     """
@@ -194,13 +249,18 @@ def load_folder_subject(folder: Path, text: str, device: str) -> tuple[FolderSub
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
 
-    def encode(text: str, special: bool) -> list[int]:
-        found: list[int] = tokenizer(text, add_special_tokens=special)["input_ids"]
+    def encode(text: str, special: bool = False) -> list[int]:
+        found: list[int] = tokenizer(text, add_special_tokens=special, verbose=False)["input_ids"]
         return found
 
-    ids = np.asarray(encode(text, False), dtype=np.int64)
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype="auto")
-    return FolderSubject(model.to(device).eval(), folder.resolve().name, find_prefix(encode)), ids
+    subject = FolderSubject(model.to(device).eval(), folder.resolve().name, find_prefix(encode))
+    return subject, make_encode(encode)
+
+
+def make_encode(encode: Callable[[str], list[int]]) -> Encode:
+    """Return the function with an array as result."""
+    return lambda text: np.asarray(encode(text), dtype=np.int64)
 
 
 def spec_under(subject: GgufSubject | FolderSubject, method: str, factor: float) -> RopeSpec:

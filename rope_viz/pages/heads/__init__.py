@@ -13,15 +13,19 @@ import numpy as np
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import FloatArray, Knob, RopeSpec
 from rope_viz.figures import head_curves, theme
+from rope_viz.figures.band_words import TEXTS as BAND_TEXTS
+from rope_viz.figures.band_words import explain_no_change
 from rope_viz.figures.compared import short_label
-from rope_viz.pages.heads import figures, whole_model, words
+from rope_viz.pages.heads import band_groups, figures, whole_model, words
 from rope_viz.pages.heads.figures import LETTERS, TEXTS
 from rope_viz.pages.heads.whole_model import CARRIED, Rebuilt
 from rope_viz.picture import choices
+from rope_viz.picture.band_choices import make_change_menu
 from rope_viz.picture.choices import Menu, Number, Pick, StoredChoice, StoredValue, make_tab_choice
 from rope_viz.picture.outputs import Figure
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import Choice, PictureRequest
+from rope_viz.real_models.band_table import BandTable, load_band_table
 from rope_viz.real_models.measured_file import MeasuredModel, read_measured
 from rope_viz.studies import heads as studies
 from rope_viz.studies.capture_file import Captured
@@ -285,16 +289,26 @@ OF_HEAD = Number(
     limit=lambda request: len(opened_layer(request)[1].heads) - 1,
     needs=(FILE, LIVE, OF_LAYER),
 )
+
+
+def band_table(request: PictureRequest) -> BandTable:
+    """Return the table of the user's measured model, where it has one, or that of the real model."""
+    own = own_model(request)
+    return load_band_table() if own is None or own.bands is None else own.bands
+
+
+CHANGE = make_change_menu("heads", band_table, (MEASURED,))
+MEASURE: Pick[str] = Pick(key="heads.measure", label=BAND_TEXTS("choices.measure"), options=BAND_TEXTS.group("measure"))
 TABS: dict[str, tuple[Choice[Any], ...]] = {
     "head": (),
-    "whole": (CARRIES, OF_LAYER, OF_HEAD),
+    "whole": (CHANGE, MEASURE, CARRIES, OF_LAYER, OF_HEAD),
     "own": (MEASURED, FILE, LIVE, LAYER, SHOW, HEAD),
 }
 """{tab: the choices that it shows}."""
 TAB = make_tab_choice("heads", TABS, TEXTS)
 PAGE = Page(
     "heads",
-    (TAB, MEASURED, CHOSEN, ROTATION, FILE, LIVE, LAYER, SHOW, HEAD, CARRIES, OF_LAYER, OF_HEAD),
+    (TAB, MEASURED, CHOSEN, ROTATION, FILE, LIVE, LAYER, SHOW, HEAD, CARRIES, OF_LAYER, OF_HEAD, CHANGE, MEASURE),
     sees=lambda request: drawn_embeddings(request),
     door="lab",
 )
@@ -629,3 +643,20 @@ def rebuilt(request: PictureRequest) -> Figure:
     found, row = rebuilt_heads(request), int(request[OF_HEAD])
     sentence = whole_model.describe_rebuilt(found, row, number, layer.heads[row])
     return Figure(whole_model.draw_rebuilt(found[row]), TEXTS("rebuilt_title"), sentence)
+
+
+def explain_no_groups(request: PictureRequest) -> str:
+    """Return why no change of pairs can be drawn, "" if one can."""
+    return explain_no_change(band_table(request), request[CHANGE])
+
+
+@PAGE.picture(CHANGE, MEASURE, MEASURED, query="heads.tab=whole", refuses=explain_no_groups)
+def groups(request: PictureRequest) -> Figure:
+    """What a change of each group of pairs does to the loss and the recall of a real model, for some sets of heads."""
+    table, own, held = band_table(request), own_model(request), request[MEASURED]
+    is_own = own is not None and own.bands is not None
+    model = own.name if is_own and own is not None else ""
+    fig = band_groups.draw_groups(table, request[CHANGE], request[MEASURE])
+    title = BAND_TEXTS("groups.title", model=model or BAND_TEXTS("model"))
+    variant = f"{request[MEASURE]} {held.name if is_own and held is not None else ''}"
+    return Figure(fig, title, band_groups.describe_groups(table, request[CHANGE], model), variant=variant)

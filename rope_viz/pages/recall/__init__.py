@@ -17,6 +17,7 @@ from rope_viz.evaluation.search_results import SearchResult, read_search
 from rope_viz.figures import head_curves, theme
 from rope_viz.figures.compared import short_label
 from rope_viz.figures.line_styles import METHODS, take_slots
+from rope_viz.pages.recall import bands as bands
 from rope_viz.pages.recall import figures, words
 from rope_viz.pages.recall import real_model as real_model
 from rope_viz.pages.recall.choices import (

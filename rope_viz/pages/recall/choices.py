@@ -12,12 +12,15 @@ import numpy as np
 from rope_viz.embedding.spec import Knob, RopeSpec
 from rope_viz.evaluation.evaluation_plan import read_evaluation
 from rope_viz.evaluation.search_results import read_search
+from rope_viz.figures.band_words import TEXTS as BAND_TEXTS
 from rope_viz.figures.compared import short_label
 from rope_viz.pages.recall.figures import TEXTS
 from rope_viz.picture import blob_store, choices
+from rope_viz.picture.band_choices import make_change_menu, make_pairs_menu
 from rope_viz.picture.choices import Number, Pick, Several, StoredChoice, length, make_tab_choice
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import Choice, PictureRequest, T
+from rope_viz.real_models.band_table import BandTable, load_band_table
 from rope_viz.real_models.measured_file import read_measured
 from rope_viz.real_models.text_results import read_found_keys, read_text_losses
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
@@ -198,8 +201,25 @@ MEASURED = choices.json_file(
     instead=TEXTS("choices.file_fallback"),
     missing="",  # without a file nothing is shown
 )
+
+
+def band_table(request: PictureRequest) -> BandTable:
+    """Return the table of the user's measured model, where it has one, or that of the real model."""
+    held = request[MEASURED]
+    own = None if held is None else held.value.bands
+    return load_band_table() if own is None else own
+
+
+def name_band_model(request: PictureRequest) -> str:
+    """Return the name of the model whose table is shown."""
+    held = request[MEASURED]
+    return str(BAND_TEXTS("model")) if held is None or held.value.bands is None else held.value.name
+
+
+GROUP = make_pairs_menu("recall", band_table, (MEASURED,))
+CHANGE = make_change_menu("recall", band_table, (MEASURED,), GROUP)
 TABS: dict[str, tuple[Choice[Any], ...]] = {
-    "real": (),
+    "real": (GROUP, CHANGE),
     "pairs": (AT, BAND, HOW, FIRST, LAST),
     "training": (READ_TO, TUNED, SEARCHED, SEARCH_FILE),
     "own": (ASKED, REPORT, KEYS, MEASURED),
@@ -225,6 +245,8 @@ PAGE = Page(
         MEASURED,
         SEARCHED,
         SEARCH_FILE,
+        GROUP,
+        CHANGE,
     ),
     sees=lambda request: explain_misfit(request) or tiny_lm_spec(request),
     door="lab",

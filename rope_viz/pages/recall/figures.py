@@ -16,7 +16,9 @@ from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.embedding.spectrum import Bands
 from rope_viz.evaluation.search_results import SearchResult
 from rope_viz.figures import line_styles, method_curves, theme
+from rope_viz.figures.band_words import TEXTS as BAND_TEXTS
 from rope_viz.figures.compared import Compared, short_label
+from rope_viz.figures.intervals import Points, draw_points, tabulate_points
 from rope_viz.figures.line_styles import METHODS
 from rope_viz.studies.real_model import BIN
 from rope_viz.texts import Sentence, Texts
@@ -389,3 +391,42 @@ def cost_of_short_texts(lines: Sequence[RecallCurve], plain: FloatArray) -> go.F
         height=theme.SIDE_HEIGHT,
         margin={"l": 68, "r": 112, "t": 26, "b": 48},
     )
+
+
+def added_losses(lines: Sequence[RecallCurve], plain: FloatArray, tokens: int) -> go.Figure:
+    """Draw what changes of some pairs add to the loss, by position, with intervals.
+
+    `plain` is the loss of the model as it is, which is drawn as 0.
+    """
+    every = np.concatenate([part for line in lines for part in (line.low, line.high)])
+    room = 0.08 * float(np.ptp([*every, 0.0]))
+    span = (min(float(every.min()), 0.0) - room, max(float(every.max()), 0.0) + room)
+    unchanged, x = BAND_TEXTS("unchanged"), lines[0].x
+    zero = theme.line(x, np.zeros(len(plain)), unchanged, theme.PLAIN, dash="dot")
+    zero |= {"customdata": plain, "hovertemplate": BAND_TEXTS("loss.hover")}
+    ends = [(float(x[-1]), float(line.mean[-1]), line.label, line.colour) for line in lines]
+    ends.append((float(x[-1]), 0.0, unchanged, theme.PLAIN))
+    return theme.figure(
+        [zero, *(trace for line in lines for trace in with_band(line, digits=3))],
+        x={"title": BAND_TEXTS("loss.position"), "range": [0, tokens], **theme.length_ticks(0, tokens, log=False)}
+        | {"unifiedhovertitle": {"text": BAND_TEXTS("loss.place")}},
+        y={"title": BAND_TEXTS("loss.axis"), "range": list(span)},
+        notes=theme.spread_labels(ends, span, log=False),
+        margin={"l": 68, "r": 140, "t": 26, "b": 48},
+    )
+
+
+def found_by_depth(sets: Sequence[Points], depths: FloatArray) -> go.Figure:
+    """Draw the share of needles found at each depth, with intervals."""
+    fig = theme.figure(
+        draw_points(sets, depths, 0.016, BAND_TEXTS("needle.hover"), lines=True),
+        x={"title": BAND_TEXTS("needle.depth"), "range": [0, 1], "tickformat": ".0%"},
+        y={"title": BAND_TEXTS("needle.axis"), "range": [-0.03, 1.05], "tickformat": ".0%"},
+        height=theme.SIDE_HEIGHT,
+        hovermode="closest",
+        showlegend=True,
+        legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
+        margin={"l": 68, "r": 24, "t": 26, "b": 48},
+    )
+    fig.table = lambda: tabulate_points(str(BAND_TEXTS("needle.depth")), depths.tolist(), sets)
+    return fig
