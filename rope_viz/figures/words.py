@@ -75,6 +75,11 @@ def name_band(kind: int) -> str:
     return PAIRS(f"band_names.{BANDS[kind]}")
 
 
+def name_layer(layer: str) -> str:
+    """Return the words for a type of layers; one without words is the config's own name."""
+    return PAIRS.group("layers").get(layer, layer.replace("_", " "))
+
+
 def name_length(spec: RopeSpec) -> str:
     """Return the word for the length that the scaling starts from: trained or original."""
     return str(PAIRS(f"length_names.{spec.length_name}"))

@@ -13,7 +13,7 @@ import streamlit as st
 
 from rope_viz.embedding.scaling import LABELS, parse_factors
 from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, knobs, lists, short_repr, switches
-from rope_viz.figures.words import name_length, plain
+from rope_viz.figures.words import name_layer, name_length, plain
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog, model_specs
 from rope_viz.pages import registry
@@ -128,10 +128,10 @@ def layer_menu(used: Collection[str] = (LAYER,)) -> None:
     subject, layers = state.current_choice().subject, _layers()
     if len(layers) > 1:
         if LAYER in used:
-            labels = {name: name.replace("_", " ") for name in layers}
+            labels = {name: name_layer(name) for name in layers}
             _select("Layers", TEXTS("model.layers"), labels, subject.layer, _take_layer)
     elif subject.model == spec_url.CUSTOM and subject.layer:
-        st.caption(TEXTS("model.layer", layer=plain(subject.layer.replace("_", " "))))
+        st.caption(TEXTS("model.layer", layer=plain(name_layer(subject.layer))))
 
 
 def _model(used: Collection[str]) -> None:

@@ -60,7 +60,8 @@ def bracket(key, text):
     out = []
     for literal, name, spec, conversion in string.Formatter().parse(text):
         start, body, end = re.fullmatch(r"(\s*)(.*?)([.:]?\s*)", literal, re.DOTALL).groups()
-        body = body.replace("{", "{{").replace("}", "}}")
+        # A sentence may be cut at its first colon.
+        body = body.replace("{", "{{").replace("}", "}}").replace(": ", f"{CLOSE}: {OPEN}")
         out += [start, f"{OPEN}{body}{CLOSE}" if re.search(r"[^\W\d_]", body) else body, end]
         if name is not None:
             out.append(f"{{{name}{f'!{conversion}' if conversion else ''}{f':{spec}' if spec else ''}}}")

@@ -17,7 +17,7 @@ from rope_viz.pages import registry
 from rope_viz.picture import export, read_address, write_address
 from rope_viz.reports.render_process import FileJob, Reading
 from rope_viz.texts import Texts, current_language, use_language
-from rope_viz.ui import link_preview, server
+from rope_viz.ui import link_preview, picture_route, server
 from rope_viz.ui.components.scripts import PREFIX, language_of, version
 from rope_viz.ui.language import find_language, find_preferred
 from rope_viz.ui.render_workers import render_packed
@@ -99,6 +99,16 @@ def test_scripts_have_the_texts_of_their_address(client):
     assert client.get(f"{PREFIX}/{read_version('en')}-fr/texts.js").status_code == 404
 
 
+@pytest.fixture
+def gallery(monkeypatch):
+    """Give the test processes of its own: those of another test may have other settings."""
+    new = picture_route.Gallery()
+    monkeypatch.setattr(picture_route, "GALLERY", new)
+    yield new
+    new.shut_down()
+
+
+@pytest.mark.usefixtures("gallery")
 def test_pictures_and_errors_follow_the_address(client):
     def get(query, form="json"):
         return client.get(f"{PREFIX}/picture/decay/curves.{form}?{query}")

@@ -17,7 +17,7 @@ from rope_viz.advice.training.match_training import Match, TrainingMatrix, descr
 from rope_viz.advice.verify.check_rope import Difference
 from rope_viz.advice.verify.identify_rotation import Identified, Method
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.figures.words import footnote, plain
+from rope_viz.figures.words import footnote, name_layer, plain
 from rope_viz.runtimes.axes import AxesAnswer
 from rope_viz.runtimes.longest_length import describe_derived_lengths
 from rope_viz.runtimes.provenance import converted_only, executed_counts
@@ -92,7 +92,7 @@ def whose(asked: RuntimeCase, length: int | None) -> str:
     """Name the config and the length in question, and the lengths that servers derive from the config."""
     subject = plain(asked.whose)
     if asked.layer:
-        subject = RUNTIMES("whose.layer", whose=subject, layer=plain(asked.layer.replace("_", " ")))
+        subject = RUNTIMES("whose.layer", whose=subject, layer=plain(name_layer(asked.layer)))
     if length is not None:
         subject = RUNTIMES("whose.at", whose=subject, length=length)
     return join(
