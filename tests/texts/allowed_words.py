@@ -22,10 +22,13 @@ ALLOWED = {
     *"Llama Qwen Gemma Mistral Phi Kimi Grok Falcon Mixtral Ministral".split(),
     *"Streamlit Plotly Matplotlib RoPE Viz".split(),
     *"megatron torchtitan nemo unsloth axolotl mbridge verl litgpt torchtune nanotron levanter backend".split(),
-    *"mistral laguna yarn longrope ntk linear dynamic none tensorrt seed vllm sglang mlx gguf llm eager Liger".split(),
+    *"mistral laguna gpt oss yarn longrope ntk linear dynamic none tensorrt seed".split(),
+    *"vllm sglang mlx gguf llm eager Liger".split(),
     # authors and parts of sources
     *"et al Hsieh Peng Men Chen Northanger Abbey main results abstract Processing Long Texts".split(),
     *"md Technical Report table default".split(),
+    # a trace that nobody sees
+    "seam",
     # values of keys
     *"true false null truncate cpu cuda interleaved half".split(),
 }
