@@ -12,8 +12,8 @@ import numpy as np
 from rope_viz.advice.memory.estimate_memory import memory, with_catalog_sizes
 from rope_viz.advice.memory.kv_cache import human
 from rope_viz.advice.plan import TEXTS
+from rope_viz.embedding import TEXTS as EMBEDDING
 from rope_viz.embedding.scaling import LABELS
-from rope_viz.embedding.spec import TEXTS as EMBEDDING
 from rope_viz.embedding.spec import FloatArray, RopeSpec, knobs
 from rope_viz.models import TEXTS as CONFIGS
 from rope_viz.models.identity.shipped_scaling import format_value
