@@ -12,6 +12,7 @@ import numpy as np
 from rope_viz.advice.memory.estimate_memory import memory, with_catalog_sizes
 from rope_viz.advice.memory.kv_cache import human
 from rope_viz.advice.plan import TEXTS
+from rope_viz.embedding import TEXTS as EMBEDDING
 from rope_viz.embedding.scaling import LABELS
 from rope_viz.embedding.spec import FloatArray, RopeSpec, knobs
 from rope_viz.models import TEXTS as CONFIGS
@@ -211,7 +212,7 @@ def _compare_specs(specs: Sequence[RopeSpec | None], key: str, layers: str) -> l
     names = dict.fromkeys(name for spec in specs if spec is not None for name in vars(spec.scaling))
     for name in names:
         labels = [knobs(spec.scaling)[name].label for spec in specs if spec and name in knobs(spec.scaling)]
-        label = labels[0] if labels else name.replace("_", " ")
+        label = labels[0] if labels else EMBEDDING.entries.get(f"lists.{name}", name.replace("_", " "))
         facts.append(fact(name, label, functools.partial(_of_method, name=name)))
     factor = fact(
         "attention_factor", TEXTS("compared.attention"), lambda spec: round(spec.attention_factor(spec.target), 6)
