@@ -15,7 +15,7 @@ from rope_viz.figures import theme
 from rope_viz.pages.rotation.figures import TEXTS
 from rope_viz.texts import Sentence, join
 
-HEIGHT, NARROW = 560, 470
+HEIGHT, NARROW = 560, 450
 INNER = 0.24
 """Radius of the innermost ring; that of the outermost is 1."""
 THIN = 0.35
@@ -92,7 +92,7 @@ def draw(spec: RopeSpec) -> theme.DataFigure:
         showlegend=True,
         legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom"},
         margin={"l": 8, "r": 8, "t": 64, "b": 8},
-        meta={"narrow": {"margin": {"t": 96}}},
+        meta={"narrow": {"height": NARROW, "margin": {"t": 96}}},
     )
     fig.table = lambda: tabulate(arcs)
     return fig

@@ -118,6 +118,7 @@ def draw(found: TurningVectors) -> theme.DataFigure:
             "tickvals": list(range(len(cells))),
             "ticktext": labels,
             "showgrid": False,
+            "showline": False,
             "ticks": "",
         },
         height=height(len(cells)),
