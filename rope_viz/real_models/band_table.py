@@ -88,7 +88,7 @@ class BandTable:
     def planned(self) -> tuple[Condition, ...]:
         """Return the conditions of the whole table, measured or not, from high to low frequency."""
         names = [Condition(*name.split("/")) for name in self.about.get("planned", ())]
-        return tuple(sorted({*names, *self.conditions}, key=lambda each: (find_first(each.pairs), str(each))))
+        return tuple(sorted(dict.fromkeys([*names, *self.conditions]), key=lambda each: find_first(each.pairs)))
 
     @property
     def texts(self) -> int:
