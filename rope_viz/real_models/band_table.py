@@ -97,7 +97,7 @@ class BandTable:
     @property
     def tokens(self) -> int:
         """Return the tokens of a text whose losses were measured."""
-        return self.losses[FIRST, None].shape[1] * self.block
+        return int(self.losses[FIRST, None].shape[1] * self.block)
 
     @property
     def needle_tokens(self) -> int:
