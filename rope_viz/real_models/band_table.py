@@ -88,7 +88,7 @@ class BandTable:
     def planned(self) -> tuple[Condition, ...]:
         """Return the conditions of the whole table, measured or not, from high to low frequency."""
         names = [Condition(*name.split("/")) for name in self.about.get("planned", ())]
-        return tuple(sorted({*names, *self.conditions}, key=lambda each: (find_first(each.pairs), str(each))))
+        return tuple(sorted(dict.fromkeys([*names, *self.conditions]), key=lambda each: find_first(each.pairs)))
 
     @property
     def texts(self) -> int:
@@ -97,7 +97,7 @@ class BandTable:
     @property
     def tokens(self) -> int:
         """Return the tokens of a text whose losses were measured."""
-        return self.losses[FIRST, None].shape[1] * self.block
+        return int(self.losses[FIRST, None].shape[1] * self.block)
 
     @property
     def needle_tokens(self) -> int:

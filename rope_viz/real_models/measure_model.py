@@ -122,8 +122,8 @@ def measure_model(
 def is_same(before: Mapping[str, Any], about: Mapping[str, Any], loss: Mapping[str, Any]) -> bool:
     """True if measurements of heads and losses say this of themselves, in JSON's types."""
     wanted = json.loads(json.dumps({"kind": KIND, "version": VERSION, "about": about}, default=str))
-    methods = before.get("loss", {})
-    return {name: before.get(name) for name in wanted} == wanted and loss.items() <= methods.items()
+    described = {name: before.get("loss", {}).get(name) for name in loss}
+    return described == loss and all(before.get(name) == value for name, value in wanted.items())
 
 
 def estimate_gguf(path: Path, tokens: int) -> Need:

@@ -116,8 +116,8 @@ class FolderSubject:
         """Return the logits of the last `count` tokens, each given those before it, (count, vocabulary)."""
         tokens = torch.from_numpy(ids).to(self.model.device)
         with self.changed(change):
-            found = self.model(input_ids=tokens[None], use_cache=False, logits_to_keep=count + 1).logits[0, :-1]
-        return found.float()
+            logits: Tensor = self.model(input_ids=tokens[None], use_cache=False, logits_to_keep=count + 1).logits
+        return logits[0, :-1].float()
 
     @contextlib.contextmanager
     def changed(self, change: BandChange | None) -> Iterator[None]:

@@ -70,6 +70,7 @@ def test_table_names_its_origin():
     assert len(about["heads"]["induction"]) == len(about["heads"]["random"]) == 7
     assert set(about["planned"]) == set(PLANNED)
     assert {str(each) for each in load_band_table().conditions} == set(MEASURED)
+    assert [str(each) for each in load_band_table().planned] == PLANNED
 
 
 def test_further_texts_give_the_same_signs():
@@ -137,7 +138,7 @@ def test_groups_are_means_over_texts(change, measure):
     for index, pairs in enumerate(GROUPS):
         conditions = {name: f"{pairs}/{change}/{name}" for name in HEADS}
         tick = drawn.fig.layout.xaxis.ticktext[index]
-        assert ("not yet" in tick) == (not set(conditions.values()) & set(MEASURED))
+        assert ("n/a" in tick) == (not set(conditions.values()) & set(MEASURED))
         for name, label in HEADS.items():
             if conditions[name] not in MEASURED:
                 assert label not in table or np.isnan(table[label][index])
@@ -202,7 +203,7 @@ def test_the_verdict_on_claims_follows_the_numbers(added, little, right, falls):
 def test_what_is_not_measured_is_not_judged():
     table = make_table(conditions=["0-3/zero/all"])
     sentence = band_groups.describe_groups(table, "zero", "")
-    assert "47 of 48 changes are not measured yet." in sentence
+    assert "47 of 48 changes are not measured yet" in sentence
     assert "nothing is said of “little effect”" in sentence
     assert "nothing is said of “recall falls”" in sentence
     ticks = band_groups.draw_groups(table, "zero", "loss").layout.xaxis.ticktext

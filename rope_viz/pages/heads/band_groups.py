@@ -73,7 +73,9 @@ def describe_groups(table: BandTable, how: str, model: str) -> Sentence:
     most = max(found, key=lambda each: float(table.added_loss(each).mean[0]))
     words = {"pairs": name_pairs(most.pairs), "heads": name_heads(table, most.heads)}
     return join(
-        TEXTS("groups.largest", change=name_change(how, "changed"), **words, **list_ends(table.added_loss(most))),
+        TEXTS("groups.largest", change=name_change(how, "changed"), **words, **list_ends(table.added_loss(most)))
+        if len(found) > 1
+        else "",
         "" if model else describe_claims(table, real_spec()),
         count_gaps(table),
         TEXTS(

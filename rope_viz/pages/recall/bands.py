@@ -16,6 +16,7 @@ from rope_viz.figures.band_words import (
     name_pairs,
 )
 from rope_viz.figures.intervals import Points
+from rope_viz.figures.line_styles import LineStyle
 from rope_viz.pages.recall import choices, figures
 from rope_viz.pages.recall.choices import CHANGE, GROUP, MEASURED, PAGE, band_table
 from rope_viz.pages.recall.figures import RecallCurve
@@ -58,7 +59,7 @@ def band_loss(request: PictureRequest) -> Figure:
     table, model = band_table(request), choices.name_band_model(request)
     conditions = chosen_conditions(request)
     plain = table.losses[FIRST, None].mean(axis=0)
-    x = (np.arange(len(plain)) + 0.5) * table.block
+    x: FloatArray = np.arange(0.5, len(plain)) * float(table.block)
     curves = list_curves(table, [(each.heads, table.added_by_position(each)) for each in conditions], x)
     effects = [
         TEXTS("loss.effect", heads=name_heads(table, each.heads), **list_ends(table.added_loss(each)))
@@ -95,7 +96,7 @@ def band_needle(request: PictureRequest) -> Figure:
     """The needles that a real model finds by depth, as it is and with some pairs changed, with intervals."""
     table, model = band_table(request), choices.name_band_model(request)
     conditions = chosen_conditions(request)
-    states = [(TEXTS("unchanged"), line_styles.PLAIN, None)]
+    states: list[tuple[str, LineStyle, Condition | None]] = [(TEXTS("unchanged"), line_styles.PLAIN, None)]
     looks = [line_styles.CURRENT, *line_styles.take_slots(len(conditions) - 1)]
     states += [(name_heads(table, each.heads), look, each) for each, look in zip(conditions, looks, strict=True)]
     sets = []
