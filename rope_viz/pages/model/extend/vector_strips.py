@@ -102,6 +102,8 @@ def draw(found: TurningVectors) -> theme.DataFigure:
         "ygap": 14,
         "hovertemplate": "%{y}<extra></extra>",
         "name": TEXTS("vectors.axis"),
+        # Its numbers stand for colours: files hold the channels instead.
+        "meta": {"csv": False},
     }
     step = widest / 4
     fig = theme.figure(
