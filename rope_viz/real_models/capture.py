@@ -105,7 +105,7 @@ def capture(
     taken.takes_sums = sums
     total = int(config.get("num_hidden_layers") or 0)
     pieces: list[tuple[Tensor, Tensor]] = []
-    kinds = layer_kinds(config)
+    kinds: dict[int, str] = {}
 
     def attend(
         function: Callable[..., Any], module: Any, query: Tensor, key: Tensor, *rest: Any, **options: Any
@@ -122,6 +122,8 @@ def capture(
         return function(module, query, key, *rest, **options)
 
     with wrap_attention(model, attend, pieces):
+        # A model that cannot be captured may have no rotary embedding either: it is refused before this.
+        kinds |= layer_kinds(config)
         yield taken
 
 

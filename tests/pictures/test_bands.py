@@ -16,8 +16,11 @@ from rope_viz.pages import heads, registry
 from rope_viz.pages.heads import band_groups
 from rope_viz.pages.recall import bands, choices
 from rope_viz.picture import read_address
+from rope_viz.picture.choices import StoredValue
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.real_models.band_table import load_band_table, read_band_table
 from rope_viz.studies.real_model import FOLDER, real_spec
+from tests.pictures.test_real_heads import measured_file
 
 GROUPS = [f"{first}-{first + 3}" for first in range(0, 32, 4)]
 TEXTS = ("northangerabbey", "persuasion", "prideprejudice", "emma")
@@ -233,3 +236,25 @@ def test_only_the_shipped_table_is_compared_with_claims():
     table = make_table(0.2, 0.0)
     assert "little effect" in band_groups.describe_groups(table, "zero", "")
     assert "little effect" not in band_groups.describe_groups(table, "zero", "mine")
+
+
+def test_the_table_of_a_measured_file_is_drawn_instead(tmp_path):
+    rows = {
+        f"{measure}/first/{text}/{condition}": row
+        for text in "1234"
+        for condition, loss in (("none", 2.0), ("slow/divide by 4/L0H1", 2.5))
+        for measure, row in (("loss", {"loss": [loss] * 8}), ("needle", {"right": [1.0] * 5}))
+    }
+    about = {"block": 32, "depths": [0.1, 0.3, 0.5, 0.7, 0.9], "tokens": {"needle": 128}}
+    measured_file(tmp_path / "m.json")
+    content = json.loads((tmp_path / "m.json").read_text()) | {"bands": {"about": about, "rows": rows}}
+    (tmp_path / "m.json").write_text(json.dumps(content))
+    for page, key, draw in (("recall", "recall.measured", bands.band_loss), ("heads", "heads.measured", heads.groups)):
+        choice = next(each for each in registry.page(page).choices if each.key == key)
+        held = StoredValue("here", choice.decode(choice.load(str(tmp_path / "m.json"))))
+        drawn = draw(PictureRequest(request(page).subject, given={key: held}))
+        assert "mine" in drawn.title
+        assert ("frequency divided by 4: added to the loss" in drawn.sentence) == (page == "recall")
+        assert ("**+0.500**" in drawn.sentence) == (page == "recall")
+        assert "L0H1" in [trace.name for trace in drawn.fig.data]
+        assert "little effect" not in drawn.sentence
