@@ -272,7 +272,7 @@ def test_unscalable_model_gets_a_command_only_on_request(paste):
     app = paste("extend", json.dumps({"model_type": "gptj"}))
     app.query_params["target"] = "4096"
     app.run()
-    assert [header.value for header in app.header] == ["No method is recommended for 4,096 tokens"]
+    assert [header.value for header in app.header] == ["No method is recommended for 4,096 tokens", "Which vector turns where"]
     assert not [code for code in app.code if "serve ./model" in code.value]
     app.query_params["extend.way"] = "ntk"
     app.run()
@@ -287,5 +287,5 @@ def test_the_page_and_the_command_line_answer_alike(paste):
     app.run()
     plan = make_plan(config, 262_144, ["vllm"])
     assert plan.way.spec.scaling.factor == 16.0
-    assert [header.value for header in app.header] == ["Use Linear (position interpolation) with factor 16"]
+    assert [header.value for header in app.header] == ["Use Linear (position interpolation) with factor 16", "Which vector turns where"]
     assert plan.instructions[0].command in [code.value for code in app.code]
