@@ -276,7 +276,7 @@ def test_unscalable_model_gets_a_command_only_on_request(paste):
     assert not [code for code in app.code if "serve ./model" in code.value]
     app.query_params["extend.way"] = "ntk"
     app.run()
-    assert [header.value for header in app.header] == ["If you must: NTK-aware with factor 2"]
+    assert [header.value for header in app.header] == ["If you must: NTK-aware with factor 2", "Which vector turns where"]
     assert [code for code in app.code if "serve ./model" in code.value]
 
 
