@@ -10,6 +10,7 @@ NODE = "document.querySelector('.rv-plot')"
 
 def test_drag_over_nine_million_zooms_to_single_distances(visit):
     view = visit().open("/decay?decay.length=10000000&decay.log=no")
+    view.until(f"{NODE}?.data")  # ten million distances may take longer than the page
     view.page.evaluate(f"Plotly.relayout({NODE}, {{'xaxis.range': [9000000, 9000200]}})")
     view.until(f"{NODE}.data.at(-1).x.length < 300")
     x = view.page.evaluate(f"Array.from({NODE}.data.at(-1).x)")

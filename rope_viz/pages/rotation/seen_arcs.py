@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.figures import theme
+from rope_viz.figures.words import name_band
 from rope_viz.pages.rotation.figures import TEXTS
 from rope_viz.texts import Sentence, join
 
@@ -74,12 +75,12 @@ def draw(spec: RopeSpec) -> theme.DataFigure:
     traces = name_arc(TEXTS("arcs.seen"), theme.GRID, 8, none, arcs.seen, inner, outer)
     for kind, colour in enumerate(theme.BAND_COLOURS):
         reached = np.where(arcs.kind == kind, np.minimum(arcs.reached, arcs.seen), 0.0)
-        name = TEXTS("arcs.reached", band=spectrum.BAND_NAMES[kind])
+        name = TEXTS("arcs.reached", band=name_band(kind))
         traces += name_arc(name, colour, 2, none, reached, low, high)
     for kind, colour in enumerate(theme.BAND_COLOURS):
         new = (arcs.kind == kind) & (arcs.new > 0)
         start, stop = (np.where(new, ends, 0.0) for ends in (arcs.seen, arcs.reached))
-        traces += name_arc(TEXTS("arcs.new", band=spectrum.BAND_NAMES[kind]), colour, 8, start, stop, inner, outer)
+        traces += name_arc(TEXTS("arcs.new", band=name_band(kind)), colour, 8, start, stop, inner, outer)
     traces.append(mark_ends(arcs, (inner + outer) / 2))
     hidden = {"visible": False, "fixedrange": True, "showspikes": False}
     fig = theme.figure(
@@ -175,7 +176,7 @@ def tabulate(arcs: Arcs) -> dict[str, Any]:
     """Return a row per pair with what is drawn."""
     return {
         TEXTS("arcs.columns.pair"): np.arange(len(arcs.seen)),
-        TEXTS("arcs.columns.band"): [spectrum.BAND_NAMES[kind] for kind in arcs.kind],
+        TEXTS("arcs.columns.band"): [name_band(kind) for kind in arcs.kind],
         TEXTS("arcs.columns.seen"): arcs.seen,
         TEXTS("arcs.columns.reached"): arcs.reached,
         TEXTS("arcs.columns.new"): arcs.new,
