@@ -19,7 +19,8 @@ def make_pairs_menu(page: str, table_of: TableOf, needs: tuple[Choice[Any], ...]
     """Return the choice of a group of pairs, by default the measured one of the lowest frequencies."""
 
     def list_pairs(request: PictureRequest) -> dict[str, str]:
-        return {each.pairs: str(name_pairs(each.pairs)) for each in table_of(request).planned}
+        groups = dict.fromkeys(each.pairs for each in table_of(request).planned)
+        return {pairs: str(name_pairs(pairs)) for pairs in groups}
 
     def choose_usual(request: PictureRequest) -> str:
         table = table_of(request)
@@ -41,8 +42,8 @@ def make_change_menu(page: str, table_of: TableOf, needs: tuple[Choice[Any], ...
 
     def list_changes(request: PictureRequest) -> dict[str, str]:
         chosen = None if pairs is None else request[pairs]
-        planned = [each for each in table_of(request).planned if chosen in (None, each.pairs)]
-        return {each.how: str(name_change(each.how)) for each in planned}
+        planned = dict.fromkeys(each.how for each in table_of(request).planned if chosen in (None, each.pairs))
+        return {how: str(name_change(how)) for how in planned}
 
     return Menu(
         key=f"{page}.change",

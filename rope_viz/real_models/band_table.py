@@ -12,6 +12,7 @@ import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -73,7 +74,7 @@ class BandTable:
     depths: tuple[float, ...]
     about: Mapping[str, Any]
 
-    @property
+    @cached_property
     def conditions(self) -> tuple[Condition, ...]:
         """Return the conditions that both measures have in the first set, from high to low frequency.
 
@@ -84,7 +85,7 @@ class BandTable:
         found = [each for name, each in self.losses if name == FIRST and each and (name, each) in self.right]
         return tuple(sorted(found, key=lambda each: find_first(each.pairs)))
 
-    @property
+    @cached_property
     def planned(self) -> tuple[Condition, ...]:
         """Return the conditions of the whole table, measured or not, from high to low frequency."""
         names = [Condition(*name.split("/")) for name in self.about.get("planned", ())]

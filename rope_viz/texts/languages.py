@@ -106,6 +106,7 @@ class cached_text_property(Generic[T]):  # noqa: N801 (named as `functools.cache
         return values[language]
 
 
+@functools.cache
 def find_file(page: str, language: str) -> Path:
     """Return the file of a page's texts: in the page's folder, or among those that pages share.
 
