@@ -62,6 +62,17 @@ def test_page_has_no_errors_and_is_reached_to_its_end(visit, page):
     assert view.errors == []
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_chinese_page_fits_and_has_no_violation(visit, page):
+    """The same page in Chinese: first on a phone, then in a wide window."""
+    view = visit(width=390, has_touch=True, watched=True).open(f"{address(page)}?lang=zh")
+    assert view.page.evaluate("document.documentElement.lang").startswith("zh")
+    view.settle()
+    check_page_in_both_themes(view)
+    widen(view)
+    check_page_in_both_themes(view)
+
+
 def widen(view):
     """Change the phone to a wide window without touch and with motion."""
     tab = view.page
