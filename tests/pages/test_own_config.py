@@ -16,6 +16,8 @@ from tests.configs import QWEN3_8B
 PAGES = sorted({path.stem for path in (Path(__file__).parents[2] / "pages").glob("[a-z]*.py")} - {"learn", "home"})
 MODEL_PAGES = [page for page in PAGES if page not in ("gallery", "lab", "differences")]
 """The pages that depend on a model: the others have no menu of models."""
+STRIPS = "Which vector turns where"
+"""The heading below the reasons."""
 GEMMA = {
     "_name_or_path": "me/my-gemma",
     "model_type": "gemma3_text",
@@ -272,11 +274,11 @@ def test_unscalable_model_gets_a_command_only_on_request(paste):
     app = paste("extend", json.dumps({"model_type": "gptj"}))
     app.query_params["target"] = "4096"
     app.run()
-    assert [header.value for header in app.header] == ["No method is recommended for 4,096 tokens", "Which vector turns where"]
+    assert [header.value for header in app.header] == ["No method is recommended for 4,096 tokens", STRIPS]
     assert not [code for code in app.code if "serve ./model" in code.value]
     app.query_params["extend.way"] = "ntk"
     app.run()
-    assert [header.value for header in app.header] == ["If you must: NTK-aware with factor 2", "Which vector turns where"]
+    assert [header.value for header in app.header] == ["If you must: NTK-aware with factor 2", STRIPS]
     assert [code for code in app.code if "serve ./model" in code.value]
 
 
@@ -287,5 +289,5 @@ def test_the_page_and_the_command_line_answer_alike(paste):
     app.run()
     plan = make_plan(config, 262_144, ["vllm"])
     assert plan.way.spec.scaling.factor == 16.0
-    assert [header.value for header in app.header] == ["Use Linear (position interpolation) with factor 16", "Which vector turns where"]
+    assert [header.value for header in app.header] == ["Use Linear (position interpolation) with factor 16", STRIPS]
     assert plan.instructions[0].command in [code.value for code in app.code]
