@@ -11,6 +11,7 @@ from rope_viz.picture import config_link, own_file
 from rope_viz.picture.outside import read_outside
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Texts
+from rope_viz.texts.sentences import remove_period
 from rope_viz.ui import controls, page, query_params, state, upload
 from rope_viz.ui.notes import warn
 from rope_viz.ui.session import session
@@ -94,7 +95,7 @@ def _read(content: str | bytes) -> None:
     try:
         text = config_link.write_config(read_outside(own_file.read_stored, content)[0])
     except ValueError as error:
-        session().problems["second"] = str(TEXTS("refused", error=str(error).rstrip(".")))
+        session().problems["second"] = str(TEXTS("refused", error=remove_period(str(error))))
         return
     if not text:
         session().problems["second"] = str(TEXTS("too_long"))

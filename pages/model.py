@@ -24,6 +24,8 @@ from rope_viz.pages.model.runtimes import words as runtime_words
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.probe.commands import write_probe_commands
 from rope_viz.texts import Texts, join
+from rope_viz.texts.sentences import is_made_from, remove_period
+from rope_viz.texts.texts import split_at_colon
 from rope_viz.ui import configs, controls, page, state, upload
 from rope_viz.ui.components.component import copy_button
 from rope_viz.ui.notes import warn
@@ -237,7 +239,8 @@ def _changes(request: PictureRequest, plan: ExtensionPlan) -> None:
     for one in plan.instructions:
         st.subheader(one.name, anchor=False)
         proof = plain_with_footnote(one.proof, one.made.known.source.rstrip("."))
-        st.markdown(proof.replace("Checked:", "**Checked:**"))
+        is_checked = is_made_from(one.proof, "proof.all", "proof.layers")
+        st.markdown("**{}**{}{}".format(*split_at_colon(proof)) if is_checked else proof)
         if one.text and one.text not in one.command:
             st.code(one.text, language=one.language, wrap_lines=True, height=_height(one.text))
         st.code(one.command, language="bash", wrap_lines=True)
@@ -368,13 +371,13 @@ def _identify(request: PictureRequest) -> None:
     try:
         values = read_values(file.name, file.getvalue())
     except ValueError as error:
-        warn(TRAINING("identify.refused", problem=str(error).rstrip(".")))
+        warn(TRAINING("identify.refused", problem=remove_period(str(error))))
         return
     asked = runtimes.config_in_question(request)
     try:
         found = identify(values, asked.clean, asked.layer)
     except ValueError as error:
-        warn(TRAINING("identify.uncompared", problem=str(error).rstrip(".")))
+        warn(TRAINING("identify.uncompared", problem=remove_period(str(error))))
         return
     with st.container(key="identified"):
         st.markdown(runtime_words.describe_rotation(found))

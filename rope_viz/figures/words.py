@@ -12,7 +12,7 @@ from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL
 from rope_viz.texts import Sentence, Texts, join
 from rope_viz.texts.numbers import format_number
-from rope_viz.texts.texts import join_list
+from rope_viz.texts.texts import join_list, put_in_brackets
 
 
 def is_scaled(spec: RopeSpec) -> bool:
@@ -40,17 +40,17 @@ def footnote(source: str) -> str:
 
 def plain_with_footnote(text: str, source: str) -> str:
     """Escape any text for Markdown, and make `source` a footnote where the text has it in brackets."""
-    return plain(text).replace(f" ({plain(source)})", footnote(source)) if source else plain(text)
+    return plain(text).replace(put_in_brackets(plain(source)), footnote(source)) if source else plain(text)
 
 
 def spell_out_footnotes(markdown: str) -> str:
     """Replace each footnote by its source in brackets, still escaped for Markdown."""
-    return FOOTNOTE.sub(lambda found: f" ({found[1]})".replace("\u2060", ""), markdown)
+    return FOOTNOTE.sub(lambda found: put_in_brackets(found[1]).replace("\u2060", ""), markdown)
 
 
 def plain_cell(text: str) -> str:
     """Return the text of a table's cell, which has no markup but footnotes, with its sources in brackets."""
-    return FOOTNOTE.sub(lambda found: f" ({unescape(found[1])})", text)
+    return FOOTNOTE.sub(lambda found: put_in_brackets(unescape(found[1])), text)
 
 
 def unescape(markdown: str) -> str:

@@ -212,6 +212,11 @@ def split_at_colon(text: str) -> tuple[str, str, str]:
     return text.partition(LANGUAGE.entries["colon"])
 
 
+def put_in_brackets(text: str) -> str:
+    """Return a reason or a source in brackets, with the blank before them if the language has one."""
+    return LANGUAGE("brackets", text=text)
+
+
 def language_code() -> str:
     """Return the code of the current language for browsers and screen readers."""
     return LANGUAGE.entries["code"]

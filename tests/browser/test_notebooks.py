@@ -21,7 +21,7 @@ CLOCKS = ".rv-widget:has(.rv-clocks)"
 
 @pytest.fixture
 def page(chromium):
-    """A page that fails the test if a script of ours raised an error."""
+    """A page of a wide window."""
     context = chromium.new_context(viewport={"width": 1440, "height": 1000})
     yield context.new_page()
     context.close()
@@ -35,6 +35,17 @@ def read_frequency(page):
 def read_base(page):
     """Return the base that the first slider shows, as the browser writes it."""
     return page.locator(f"{CLOCKS} label", has=page.locator("input[data-do=base]")).locator("output")
+
+
+def drag_the_base(page):
+    """Drag the clocks' base once the notebook has run; return the frequency before, and the base."""
+    page.wait_for_selector(".rv-clocks[data-drawn]")
+    page.wait_for_selector(".rv-chart[data-drawn]")
+    expect(read_base(page)).to_have_text("10000")  # a cell has assigned it
+    before = read_frequency(page)
+    base = float(drag(page, CLOCKS, "base", 0.8))
+    assert read_frequency(page) != before
+    return before, base
 
 
 def test_jupyterlab_moves_the_picture_and_the_spec(page, tmp_path):
@@ -55,12 +66,7 @@ def test_jupyterlab_moves_the_picture_and_the_spec(page, tmp_path):
         expect(page.get_by_text("Python 3 (ipykernel) | Idle")).to_be_visible()
         page.get_by_role("menuitem", name="Run", exact=True).click()
         page.get_by_text("Run All Cells", exact=True).click()
-        page.wait_for_selector(".rv-clocks[data-drawn]")
-        page.wait_for_selector(".rv-chart[data-drawn]")
-        expect(read_base(page)).to_have_text("10000")  # a cell has assigned it
-        before = read_frequency(page)
-        base = float(drag(page, CLOCKS, "base", 0.8))
-        assert read_frequency(page) != before
+        before, base = drag_the_base(page)
         run_cell(page, cells.nth(1))
         expect(cells.nth(1).locator(".jp-OutputArea")).to_contain_text(f"{base:,.10g}")
         run_cell(page, cells.nth(2))
@@ -89,12 +95,7 @@ def test_marimo_moves_the_picture_and_the_spec(page, tmp_path):
     with running_process([*command, str(notebook)], cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}) as process:
         wait_for_answer(process, f"http://127.0.0.1:{port}/health")
         page.goto(f"http://127.0.0.1:{port}")
-        page.wait_for_selector(".rv-clocks[data-drawn]")
-        page.wait_for_selector(".rv-chart[data-drawn]")
-        expect(read_base(page)).to_have_text("10000")  # a cell has assigned it
-        before = read_frequency(page)
-        base = float(drag(page, CLOCKS, "base", 0.8))
-        assert read_frequency(page) != before
+        _, base = drag_the_base(page)
         page.get_by_role("button", name="read").click()
         expect(page.get_by_text(f"base is {base}")).to_be_visible()
         page.get_by_role("button", name="assign").click()

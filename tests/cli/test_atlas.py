@@ -25,7 +25,7 @@ SUITE = tomllib.loads((ROOT / "examples" / "atlas.toml").read_text(encoding="utf
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
+def atlas(tmp_path_factory):
     """The folder with what all commands but that of the suite have written."""
     folder = tmp_path_factory.mktemp("atlas")
     for command in COMMANDS:
@@ -35,16 +35,16 @@ def written(tmp_path_factory):
     return folder
 
 
-def read(folder, name):
+def read_table(folder, name):
     """{column: values} of a CSV."""
     lines = [line for line in (folder / name).read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     rows = list(csv.DictReader(lines))
     return {key: [row[key] for row in rows] for key in rows[0]}
 
 
-def numbers(folder, name, column):
+def read_numbers(folder, name, column):
     """A column of a CSV, by the beginning of its name, as numbers."""
-    table = read(folder, name)
+    table = read_table(folder, name)
     key = next(key for key in table if key.startswith(column))
     return np.array([float(value) for value in table[key]])
 
@@ -57,8 +57,8 @@ def rows_of(heading):
     ][2:]
 
 
-def test_every_command_runs(written):
-    assert {path.stem for path in written.iterdir()} == {Path(one["file"]).stem for one in SUITE}
+def test_every_command_runs(atlas):
+    assert {path.stem for path in atlas.iterdir()} == {Path(one["file"]).stem for one in SUITE}
 
 
 def test_the_suite_makes_its_figures(tmp_path, monkeypatch):
@@ -79,9 +79,9 @@ def test_there_are_eight_figures_each_of_two_models():
     assert len(re.findall(r"^## ", TEXT, re.MULTILINE)) == 8
 
 
-def test_the_bound_is_that_of_the_document(written):
+def test_the_bound_is_that_of_the_document(atlas):
     # The first row is distance 1.
-    bound = {name: np.append(0, numbers(written, f"bound{name}.csv", "mean |S|")) for name in ("", "-llama-3-8b")}
+    bound = {name: np.append(0, read_numbers(atlas, f"bound{name}.csv", "mean |S|")) for name in ("", "-llama-3-8b")}
     found = {row[0]: row[2] for row in rows_of("The upper bound on the score")}
     assert found["at distance 10"] == f"{bound[''][10]:.2f}"
     assert found["at distance 250"] == f"{bound[''][250]:.3f}"
@@ -90,10 +90,10 @@ def test_the_bound_is_that_of_the_document(written):
     assert f"at 4,096 it is {bound[''][4096]:.3f} for Llama 2, above the {bound[''][1000]:.3f} at 1,000" in TEXT
 
 
-def test_the_first_negative_distances_are_those_of_the_document(written):
+def test_the_first_negative_distances_are_those_of_the_document(atlas):
     found = [row[2] for row in rows_of("Where the score turns negative")]
     for text, name in zip(found, ("first-negative.csv", "first-negative-llama-3-8b.csv"), strict=True):
-        values = numbers(written, name, "plain")
+        values = read_numbers(atlas, name, "plain")
         assert text == f"negative from {int(np.flatnonzero(values < 0)[0]) + 1:,}"
 
 
@@ -104,37 +104,37 @@ def test_the_bases_reach_what_the_document_says():
         assert reach == (f"{found:,}" if found < wanted else "none before"), length
 
 
-def test_the_ramps_differ_as_the_document_says(written):
+def test_the_ramps_differ_as_the_document_says(atlas):
     for row, name in zip(
         rows_of("Two ramps called YaRN"), ("yarn-ramps", "yarn-ramps-qwen2.5-7b-instruct"), strict=True
     ):
-        code, paper = (numbers(written, f"{name}.csv", column) for column in ("released", "paper"))
+        code, paper = (read_numbers(atlas, f"{name}.csv", column) for column in ("released", "paper"))
         pair = int(np.argmax(code / paper))
         digits = len(row[2].split()[0].partition(".")[2])
         assert row[1] == row[2] == f"{code[pair] / paper[pair]:.{digits}f} at pair {pair}"
 
 
-def test_the_slowest_pairs_are_divided_as_the_document_says(written):
-    plain, base, ntk = (values[-1] for values in map(np.double, list(read(written, "ntk-base.csv").values())[1:]))
+def test_the_slowest_pairs_are_divided_as_the_document_says(atlas):
+    plain, base, ntk = (values[-1] for values in map(np.double, list(read_table(atlas, "ntk-base.csv").values())[1:]))
     found = [row[2] for row in rows_of("NTK-aware scaling as a base")]
     assert found == [f"divided by {each / plain:.4g}" for each in (ntk, base)]
 
 
-def test_the_bands_are_those_of_the_document(written):
+def test_the_bands_are_those_of_the_document(atlas):
     for row, name in zip(rows_of("Bands of Llama 3"), ("", "-llama-3.2-1b"), strict=True):
-        ratio = numbers(written, f"llama-3-bands{name}.csv", "Llama 3")
+        ratio = read_numbers(atlas, f"llama-3-bands{name}.csv", "Llama 3")
         kept, divided = int((ratio > 1 - 1e-9).sum()), int((ratio <= ratio.min() * (1 + 1e-9)).sum())
         assert row[1] == row[2] == f"{kept}, {len(ratio) - kept - divided}, {divided}"
 
 
-def test_the_pairs_with_a_whole_turn_are_those_of_the_document(written):
+def test_the_pairs_with_a_whole_turn_are_those_of_the_document(atlas):
     for row, name in zip(rows_of("Pairs that have seen every angle"), ("", "-qwen2.5-7b-instruct"), strict=True):
-        seen = numbers(written, f"seen-angles{name}.csv", "seen")
+        seen = read_numbers(atlas, f"seen-angles{name}.csv", "seen")
         assert row[1] == row[2] == str(2 * int((seen >= 1).sum()))
 
 
-def test_the_vectors_are_those_of_the_document(written):
-    v4, v32 = (read(written, f"vectors{name}.csv") for name in ("", "-deepseek-v3.2"))
+def test_the_vectors_are_those_of_the_document(atlas):
+    v4, v32 = (read_table(atlas, f"vectors{name}.csv") for name in ("", "-deepseek-v3.2"))
     bases = sorted({float(base) for base in v4["base"] if base})
     assert rows_of("Which vector turns where")[0][2] == " and ".join(f"{base:,.0f}" for base in bases)
     where = dict(zip(v4["vector"], v4["rotated at"], strict=True))

@@ -35,7 +35,7 @@ def test_arcs_are_those_of_exact_arithmetic(scaling, divisor):
 
 
 def test_unscaled_pairs_enter_what_longer_texts_reach():
-    """Distance by distance: no angle of an arc that is not whole lies beyond it, and the last one ends it."""
+    """Distance by distance: no angle is beyond an arc that is not whole, and the last one ends it."""
     found = arcs.find_arcs(PLAIN)
     for pair in np.flatnonzero(found.seen < 1):
         angles = np.arange(PLAIN.target) * float(10_000 ** (-2 * pair / 64)) % (2 * np.pi)

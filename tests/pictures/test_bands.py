@@ -1,6 +1,6 @@
 """Pictures of a real model with some pairs changed are those of the file's rows, averaged here once more.
 
-The file may hold a part of the table: what is not measured yet must be said, and nothing else may depend on it.
+The file may hold a part of the table: what is not measured yet must be named, and nothing else may depend on it.
 """
 
 import json
@@ -176,7 +176,7 @@ def test_claims_are_compared_with_the_shipped_rows():
         assert sentence.values["random"] == pytest.approx(found(changed["random"]).mean())
         assert "from 7 induction heads" in sentence
     else:
-        assert "nothing is said of “recall falls”" in sentence
+        assert "there is no verdict on “recall falls”" in sentence
 
 
 def make_table(added=0.0, right=1.0, conditions=PLANNED):
@@ -207,8 +207,8 @@ def test_what_is_not_measured_is_not_judged():
     table = make_table(conditions=["0-3/zero/all"])
     sentence = band_groups.describe_groups(table, "zero", "")
     assert "47 of 48 changes are not measured yet" in sentence
-    assert "nothing is said of “little effect”" in sentence
-    assert "nothing is said of “recall falls”" in sentence
+    assert "there is no verdict on “little effect”" in sentence
+    assert "there is no verdict on “recall falls”" in sentence
     ticks = band_groups.draw_groups(table, "zero", "loss").layout.xaxis.ticktext
     assert list(ticks) == ["0–3", *(WORDS("open.group", pairs=pairs.replace("-", "–")) for pairs in GROUPS[1:])]
     table = make_table(0.0101, conditions=["28-31/zero/all"])

@@ -27,7 +27,7 @@ ALLOWED = {
     # authors and parts of sources
     *"et al Hsieh Peng Men Chen Northanger Abbey main results abstract Processing Long Texts".split(),
     *"md Technical Report table default".split(),
-    # a trace that nobody sees
+    # a trace that is not shown
     "seam",
     # values of keys
     *"true false null truncate cpu cuda interleaved half".split(),

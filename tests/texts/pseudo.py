@@ -33,7 +33,7 @@ SHOWN |= {"label", "help", "body", "options", "caption", "placeholder", "subtitl
 GROUPS = {"texts", "labels", "options"}
 """Keys of mappings all of whose values are shown."""
 UNSEEN = {"annotations", "shapes"}
-"""Lists whose parts have names that nobody sees."""
+"""Lists whose parts have names that are not shown."""
 # Code, formulas, links, tags, numbers with units, and names by their form: snake_case, dotted.names, flags, capitals
 # or digits inside a word.
 NO_WORDS = (

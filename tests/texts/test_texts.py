@@ -95,5 +95,9 @@ def test_every_rule_of_a_runtime_or_trainer_has_its_text():
     rules = [rule for each in (*RULES.values(), FILE_RULES, *named) for rule in each]
     assert len(rules) > 500
     assert {rule.entry for rule in rules} <= RUNTIMES.entries.keys()
+    # A rule made of a function is named after it, and both have the same words.
+    made = [rule for rule in rules if rule.entry.endswith(f".{rule.change.__name__}")]
+    assert len(made) > 60
+    assert [rule.entry for rule in made if " ".join(rule.change.__doc__.split()) != rule.text] == []
     # A rule that only refuses says so with the names of the config.
     assert all(rule.text for rule in rules if rule.key != "refused")

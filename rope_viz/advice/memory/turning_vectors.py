@@ -34,7 +34,7 @@ class Vector:
     """One vector of a head in one layer: whether it rotates (None: not known), and how.
 
     `size` is its number of channels (None: not known), `start` the first of those that rotate as `spec` and `pairing`
-    say. `every`: it stands for this many tokens and has the position of the first of them; 0: it has its own position.
+    say. `every`: one vector for so many tokens, at the position of the first of them; 0: it has its own position.
     `inverse`: it is rotated by the opposite angle. `with_value`: it is key and value at once.
     """
 

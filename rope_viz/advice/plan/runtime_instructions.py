@@ -24,7 +24,7 @@ from rope_viz.runtimes.longest_length import explain_refused_length
 from rope_viz.runtimes.releases import format_release
 from rope_viz.texts import join
 from rope_viz.texts.sentences import remove_period
-from rope_viz.texts.texts import join_items, join_list
+from rope_viz.texts.texts import join_items, join_list, put_in_brackets
 
 # Snippets that write the frequencies which a running model really uses to inv_freq.json, for `rope-viz verify`. The
 # one for transformers is run by tests; those for vLLM, SGLang and mlx-lm follow from their code and were not run.
@@ -114,7 +114,7 @@ class Instructions:
 
 def in_brackets(text: str) -> str:
     """Return a reason in brackets; empty where there is none."""
-    return TEXTS("proof.brackets", reason=remove_period(text)) if text else ""
+    return put_in_brackets(remove_period(text)) if text else ""
 
 
 def write_instructions(

@@ -19,6 +19,7 @@ from rope_viz.picture.configs import numbers_config
 from rope_viz.picture.outputs import ROW, Figure, Table
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import Choice, PictureRequest
+from rope_viz.texts.sentences import remove_period
 
 UNKNOWN_LENGTH = 4096
 """The default length in tokens if a trained length is not known."""
@@ -76,7 +77,7 @@ def problem(request: PictureRequest) -> str:
     try:
         found(request)
     except ValueError as error:
-        return TEXTS("unreadable", problem=str(error).rstrip("."))
+        return TEXTS("unreadable", problem=remove_period(str(error)))
     return ""
 
 

@@ -24,6 +24,7 @@ from rope_viz.studies import packed_positions
 from rope_viz.studies.packed_positions import Row
 from rope_viz.studies.scores import even_parts
 from rope_viz.texts import Texts, join
+from rope_viz.texts.sentences import end_sentence
 from rope_viz.texts.texts import join_list
 
 APP = Texts("app")
@@ -250,7 +251,7 @@ def explain_no_distances(request: PictureRequest) -> str:
     try:
         packing.count_both(packed_rows(request))
     except ValueError as error:
-        return f"{error}."
+        return end_sentence(str(error))
     return ""
 
 

@@ -24,6 +24,7 @@ from rope_viz.runtimes.provenance import converted_only, executed_counts
 from rope_viz.runtimes.releases import REFERENCE, format_name, format_version
 from rope_viz.runtimes.releases import RUNTIMES as TODAY
 from rope_viz.texts import Texts, join
+from rope_viz.texts.sentences import remove_period
 from rope_viz.texts.texts import join_clauses, join_items, join_list
 
 TEXTS = Texts("model/training")
@@ -120,7 +121,7 @@ def faithful(made: Export, name: str) -> str:
     if made.faithful:
         return RUNTIMES("faithful", name=name)
     off = RUNTIMES("off", ratio=made.effect.ratio, pair=made.effect.pair) if made.effect else ""
-    return join(RUNTIMES("not_faithful", name=name, reason=plain(made.reason.rstrip("."))), off)
+    return join(RUNTIMES("not_faithful", name=name, reason=plain(remove_period(made.reason))), off)
 
 
 def extension(spec: RopeSpec, target: int, name: str) -> str:
