@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from rope_viz.texts import Texts, join
+from rope_viz.texts import Texts, current_language, join, use_language
 
 TEXTS = Texts("measurement")
 LIMIT_SECONDS = 240.0
@@ -61,7 +61,7 @@ class Run:
     """A running measurement: `fraction` and `step` are its progress, `problem` the reason if it failed.
 
     A subclass names another `module` to run, and variables of its `environment`. The module reads its arguments as
-    JSON from the standard input.
+    JSON from the standard input, and the language of its lines from its command line.
     """
 
     module = "rope_viz.kernels.report"
@@ -74,9 +74,9 @@ class Run:
         self.fraction, self.step, self.problem = 0.0, self.first_step, ""
         self.report: Any = self.make_report(workload)
         self._arguments = json.dumps({**workload, **options})
-        self._ended = threading.Event()
+        self._ended, self._language = threading.Event(), current_language()
         try:
-            self._process = _start_process(self.module, self.environment)
+            self._process = _start_process(self.module, self.environment, self._language)
         except OSError as error:
             self.problem = TEXTS("problems.not_started", error=error)
             self._finish()
@@ -85,7 +85,7 @@ class Run:
         self._timer.daemon = True
         self._timer.start()
         atexit.register(self.stop)
-        threading.Thread(target=self._read, daemon=True, name="measurement").start()
+        threading.Thread(target=self._read_lines, daemon=True, name="measurement").start()
 
     def make_report(self, workload: dict[str, Any]) -> Any:
         """Return an empty result, whose `add_line` takes each line of the process."""
@@ -110,6 +110,10 @@ class Run:
     def wait(self, seconds: float) -> bool:
         """Wait until it ends, at most this many seconds; return whether it has ended."""
         return self._ended.wait(seconds)
+
+    def _read_lines(self) -> None:
+        with use_language(self._language):
+            self._read()
 
     def _read(self) -> None:
         assert self._process.stdin is not None
@@ -139,12 +143,12 @@ class Run:
         _one_at_a_time.release()
 
 
-def _start_process(module: str, variables: Mapping[str, str]) -> subprocess.Popen[str]:
+def _start_process(module: str, variables: Mapping[str, str], language: str) -> subprocess.Popen[str]:
     # The server limits its BLAS to one thread; a measurement may use all.
     environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
     environment |= variables
     return subprocess.Popen(
-        [sys.executable, "-m", module],
+        [sys.executable, "-m", module, language],
         cwd=ROOT,
         env=environment,
         stdin=subprocess.PIPE,

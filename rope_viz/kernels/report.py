@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from rope_viz.embedding.spec import PAIRINGS, require_number, short_repr
 from rope_viz.kernels.measurement_process import TEXTS, MeasurementReport
 from rope_viz.storage.decode_json import decode_json
+from rope_viz.texts.languages import set_process_language
 from rope_viz.texts.texts import join_items
 
 if TYPE_CHECKING:
@@ -179,6 +180,7 @@ def check_pairing(value: dict[str, Any]) -> None:
 
 def main() -> None:
     """Print the lines; redirect all other output to stderr."""
+    set_process_language(sys.argv[1])
     # A pool of compiler processes would outlive this one.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     # A broken pipe means that the server has ended: end too.

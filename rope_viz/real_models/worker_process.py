@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from rope_viz.texts import Texts
+from rope_viz.texts.languages import set_process_language
 
 Write: TypeAlias = Callable[[dict[str, Any]], None]
 """Writes one line of the process; threads may call it at once."""
@@ -40,6 +41,7 @@ def run_worker(work: Callable[[dict[str, Any], Write], None], texts: Texts, grou
     `group` of `texts` has the sentences for too little memory and for another error.
     """
     limit_process()
+    set_process_language(sys.argv[1])
     # A broken pipe means that the server has ended: end too.
     with contextlib.suppress(BrokenPipeError), os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(2, 1)

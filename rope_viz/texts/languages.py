@@ -53,6 +53,13 @@ def current_language() -> str:
     return _CURRENT.get("") or FALLBACK() or ENGLISH
 
 
+def set_process_language(language: str) -> None:
+    """Make a language that of all threads of this process. Raise `ValueError` as `use_language` does."""
+    global FALLBACK
+    check_language(language)
+    FALLBACK = lambda: language  # noqa: E731
+
+
 @contextmanager
 def use_language(language: str) -> Iterator[None]:
     """Make a language the current one. Raise `ValueError` with a sentence if there are no texts in it."""

@@ -26,7 +26,7 @@ from rope_viz.picture import config_link, outside
 from rope_viz.reports import render_process
 from rope_viz.reports.render_process import Reading
 from rope_viz.storage.decode_json import ContentError
-from rope_viz.texts import Texts
+from rope_viz.texts import Texts, current_language, use_language
 from rope_viz.ui.long_jobs import LongJobs, NoProcessError
 from rope_viz.ui.render_queue import QueueFullError
 from rope_viz.ui.visitors import session_visitor
@@ -179,9 +179,11 @@ class Border:
         with contextlib.suppress(RuntimeError):  # this thread has no event loop
             if asyncio.get_running_loop() is self._loop:
                 raise AssertionError("contents from outside are not read on the event loop")
-        waiting = asyncio.run_coroutine_threadsafe(
-            self.read_content(function, arguments, session_visitor()), self._loop
-        )
+        # A callback has its language from the session, which the event loop does not know.
+        with use_language(current_language()):
+            waiting = asyncio.run_coroutine_threadsafe(
+                self.read_content(function, arguments, session_visitor()), self._loop
+            )
         while True:
             try:
                 return waiting.result(POLL)

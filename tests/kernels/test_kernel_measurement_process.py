@@ -7,7 +7,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from rope_viz.kernels import measurement_process, report  # noqa: E402
-from rope_viz.kernels.measurement_process import BusyError, Run  # noqa: E402
+from rope_viz.kernels.measurement_process import TEXTS, BusyError, Run  # noqa: E402
+from rope_viz.texts import join, use_language  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -63,6 +64,16 @@ def test_crash_of_the_process_becomes_a_sentence(start):
     run = start({**SMALL, "dtype": "float9"})
     assert run.wait(120)
     assert "exit code 1" in run.problem
+
+
+def test_sentences_of_a_process_are_in_the_language_of_its_page(start):
+    """A crash is reported by a thread of the server, which has no language of its own."""
+    with use_language("zh"):
+        run = start({**SMALL, "dtype": "int8"})
+    assert run.wait(60)
+    with use_language("zh"):
+        assert run.problem == join(TEXTS("problems.failed", code=1), TEXTS("problems.see_log"))
+    assert run.problem != join(TEXTS("problems.failed", code=1), TEXTS("problems.see_log"))
 
 
 def test_process_that_cannot_start_frees_the_slot(start, monkeypatch):

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import gc
 import json
+import re
 import threading
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,7 @@ from rope_viz.picture import (
 )
 from rope_viz.reports.render_process import RenderResult
 from rope_viz.storage.decode_json import ContentError
+from rope_viz.texts import languages
 from rope_viz.ui import border, link_preview, picture_route, server, upload
 from rope_viz.ui import state as ui_state
 from rope_viz.ui.border import Border, Turns
@@ -99,6 +101,29 @@ def recorded(monkeypatch):
     monkeypatch.setattr(outside, "READER", read)
     monkeypatch.setattr(config_link, "LINKS", config_link.Links())
     return functions
+
+
+def test_a_callback_of_a_chinese_page_gets_its_error_in_chinese(monkeypatch, real):
+    """A callback has its language from the session alone: another thread, the event loop and the process have not."""
+    monkeypatch.setattr(languages, "FALLBACK", lambda: "zh" if threading.current_thread().name == "callback" else "")
+
+    async def read_from_a_callback():
+        one = real()
+        one.open()
+        found = []
+
+        def drop():
+            with pytest.raises(ValueError) as refused:  # noqa: PT011
+                one.read_in_session(read_upload, (b"{",))
+            found.append(str(refused.value))
+
+        callback = threading.Thread(target=drop, name="callback")
+        callback.start()
+        while callback.is_alive():
+            await asyncio.sleep(0.01)
+        assert re.search("[\u4e00-\u9fff]", found[0]), found
+
+    in_loop(read_from_a_callback)
 
 
 def test_each_visitor_has_one_reading_at_a_time():
