@@ -56,6 +56,12 @@ def format_exponent(exponent: int) -> str:
     return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
+def format_signed(value: float) -> str:
+    """Format with a sign and three decimals; what rounds to zero has no sign."""
+    text = f"{value:+.3f}"
+    return text.replace("-", "−") if float(text) else text[1:]
+
+
 def format_percent(share: float) -> str:
     """Format a share in per cent, whole from 1 % on, with two significant digits below."""
     cent = 100.0 * share

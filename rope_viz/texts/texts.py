@@ -13,6 +13,7 @@ from rope_viz.texts.numbers import (
     format_number,
     format_percent,
     format_share,
+    format_signed,
     format_tokens,
     format_wavelength,
 )
@@ -25,6 +26,7 @@ FORMATS = {
     "wavelength": format_wavelength,
     "percent": format_percent,
     "share": format_share,
+    "signed": format_signed,
 }
 
 
@@ -73,9 +75,9 @@ class Texts:
     def __call__(self, key: str, /, **values: Any) -> Sentence:
         """Return an entry with its placeholders filled in. Raise `KeyError` for an unknown entry or a missing value.
 
-        `{at:tokens}`, `{at:wavelength}`, `{at:number}`, `{at:brief}`, `{at:percent}` and `{at:share}` use the formats
-        of `rope_viz.texts.numbers`; other formats are Python's. An entry with the forms `one` and `other` is chosen by
-        the value `count`.
+        `{at:tokens}`, `{at:wavelength}`, `{at:number}`, `{at:brief}`, `{at:percent}`, `{at:share}` and `{at:signed}`
+        use the formats of `rope_viz.texts.numbers`; other formats are Python's. An entry with the forms `one` and
+        `other` is chosen by the value `count`.
         """
         language = current_language()
         entries = read_entries(self.page, language)

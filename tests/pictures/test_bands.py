@@ -55,6 +55,25 @@ def found(condition):
     return np.array([[float(share == 1.0) for share in row] for row in right])
 
 
+def test_the_whole_table_is_shipped():
+    assert [condition for condition in PLANNED if condition not in MEASURED] == []
+    assert len(ROWS) == 428
+
+
+@pytest.mark.parametrize("pairs", GROUPS)
+def test_both_sets_of_texts_give_an_effect_the_same_sign(pairs):
+    added = [
+        losses(f"{pairs}/zero/all", group, texts).mean() - losses("none", group, texts).mean()
+        for group, texts in (("first", TEXTS), ("second", FURTHER))
+    ]
+    assert max(map(abs, added)) < 0.05 or added[0] * added[1] > 0
+
+
+def signed(value):
+    text = f"{value:+.3f}"
+    return text[1:] if text[1:] == "0.000" else text.replace("-", "−")
+
+
 def ends(values):
     """Mean of four values and Student's 95 % interval, written out."""
     mean = sum(values) / 4
@@ -109,7 +128,7 @@ def test_loss_by_position_is_the_mean_difference_of_texts(choice):
         wanted = [ends(column) for column in added.T]
         np.testing.assert_allclose(curves[label].customdata, [row[1:] for row in wanted], atol=1e-6)
         mean, low, high = ends(added.mean(axis=1))
-        assert f"**{mean:+.3f}** ({low:+.3f} to {high:+.3f}) in {label}" in drawn.sentence
+        assert f"**{signed(mean)}** ({signed(low)} to {signed(high)}) in {label}" in drawn.sentence
 
 
 @pytest.mark.parametrize("choice", sorted({condition.rpartition("/")[0] for condition in MEASURED}))
@@ -165,7 +184,7 @@ def test_claims_are_compared_with_the_shipped_rows():
         added = [(losses(each) - losses("none")).mean(axis=1) for each in slow]
         mean, low, high = ends(max(added, key=np.mean))
         assert "Pairs 20–31 complete no turn" in sentence
-        assert f"at most **{mean:+.3f} nats** ({low:+.3f} to {high:+.3f})" in sentence
+        assert f"at most **{signed(mean)} nats** ({signed(low)} to {signed(high)})" in sentence
         is_little = all(ends(each)[2] < 0.05 for each in added)
         assert ("agrees with “little effect”" in sentence) == (is_little and len(slow) == 3)
         assert ("not all of these pairs are measured yet" in sentence) == (is_little and len(slow) < 3)
