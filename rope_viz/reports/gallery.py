@@ -13,11 +13,11 @@ from urllib.parse import urlencode
 
 from rope_viz.pages import registry
 from rope_viz.pages.registry import door_of, doors, pictures_on, text_of, title_of
-from rope_viz.picture import read_address
+from rope_viz.picture import read_address, write_address
 from rope_viz.picture.outputs import Table
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
-from rope_viz.texts import cache_by_language
+from rope_viz.texts import cache_by_language, current_language
 
 WIDTH, HEIGHT = 224, 146
 STYLE = {"width": f"{WIDTH}px", "height": f"{HEIGHT}px", "font_size": "7px", "dpi": "192"}
@@ -42,6 +42,7 @@ class Card:
             "title": self.title,
             "about": self.picture.about.rstrip(".。"),
             "thumbnail": write_thumbnail(self.picture),
+            "asked": urlencode(write_address.write_language(current_language())),
         }
 
 
@@ -50,7 +51,7 @@ def write_thumbnail(picture: Picture) -> str:
     # A slow picture is refined in parts: a thumbnail is its first one.
     part = {"part": "0"} if picture.parts(default_request(picture)) > 1 else {}
     small = {"font_size": "5px"} if picture.crowded else {}
-    return urlencode(STYLE | small | part)
+    return urlencode(STYLE | small | part | write_address.write_language(current_language()))
 
 
 def make_page_card(page: str, model: str) -> dict[str, Any]:

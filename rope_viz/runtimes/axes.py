@@ -70,6 +70,11 @@ class AxesAnswer:
         return TEXTS("axes.in_blocks" if in_blocks(self.spec) else "axes.interleaved", sections=listed)
 
     @property
+    def differs(self) -> bool:
+        """Whether other pairs are turned than by transformers, or none at all."""
+        return self.spec is not None and bool(not self.spec.is_rotation or self.moved or self.still)
+
+    @property
     def against(self) -> str:
         """How the pairs differ from transformers' own; "-" where there is no answer."""
         if self.spec is None:

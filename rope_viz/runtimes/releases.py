@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.no_rope_types import letters_of
+from rope_viz.runtimes.texts import TEXTS
+from rope_viz.texts import Translated
 
 
 @dataclass(frozen=True)
@@ -19,8 +21,8 @@ class Runtime:
     `of_one_type` has releases of which the code of one model type alone was run: {model type: releases}.
     """
 
-    name: str
-    today: tuple[str, ...]
+    name: Translated = Translated()
+    today: tuple[str, ...]  # type: ignore[misc]  # the descriptor above is no default
     older: tuple[str, ...] = ()
     is_one_release: bool = False
     has_repairs: bool = False
@@ -74,7 +76,7 @@ RELEASES: dict[str, Runtime] = {
         ("functional.py@0071496 + _torch/attention_backend/interface.py@000a01d (two stored versions)",),
         is_one_release=True,
     ),
-    "paper": Runtime("the YaRN paper", ("2309.00071",), is_one_release=True),
+    "paper": Runtime(TEXTS("release.paper"), ("2309.00071",), is_one_release=True),
 }
 """Every runtime that can be emulated, in the order in which they are compared."""
 

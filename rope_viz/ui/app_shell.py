@@ -43,6 +43,14 @@ POSITIONS = ("position", "m", "at", "offset")
 LENGTHS = ("context", "target")
 
 
+def _words_of_style() -> str:
+    """Return the variables of the style sheet that hold words."""
+    texts = controls.TEXTS
+    size = texts("config.size", size=st.get_option("server.maxUploadSize"))
+    words = {"drop": texts("config.drop_hint"), "upload": texts("config.upload"), "size": size}
+    return "; ".join(f"--rv-{name}: {json.dumps(text, ensure_ascii=False)}" for name, text in words.items())
+
+
 def find_presented(page: str) -> Picture | None:
     """Return the picture that the address asks to present, None for none. Show a warning for an unknown one."""
     name = st.query_params.get(state.PRESENTED)
@@ -120,8 +128,7 @@ def _run(folder: Path) -> None:
     state.invalidate()
     shown = {group: registry.page(group).pictures.values() for group in groups_of(name)}
     rooms = "".join(picture.rooms(pictures, state.picture_request(group)) for group, pictures in shown.items())
-    hint = f":root {{ --rv-drop: {json.dumps(controls.TEXTS('config.drop_hint'), ensure_ascii=False)} }}"
-    st.html(f"<style>{hint}{read_text(STYLE)}{rooms}</style>")
+    st.html(f"<style>:root {{ {_words_of_style()} }}{read_text(STYLE)}{rooms}</style>")
     door = door_of(name)
     chip = controls.describe_choice(name)
     navigation.mount(name, list(titles()), state.address(), chip, controls.copied_texts())

@@ -8,10 +8,10 @@ const makeAddress = (picture, form, query = "") => new URL(`../picture/${picture
 
 // What is copied for a card, by the name of its button.
 const CONTENTS = {
-  address: ({ picture }) => makeAddress(picture, "svg"),
-  embed: ({ picture, title }) => `<img src="${makeAddress(picture, "svg")}" alt="${title}">`,
-  command: ({ picture }) => `rope-viz figure ${picture} llama-3.1-8b -o ${picture.replace("/", "-")}.svg`,
-  python: ({ picture }) => `from rope_viz.reports.draw import figure\n\nwith open("${picture.replace("/", "-")}.svg", "wb") as file:\n    file.write(figure("${picture}"))\n`,
+  address: ({ picture, asked }) => makeAddress(picture, "svg", asked),
+  embed: ({ picture, asked, title }) => `<img src="${makeAddress(picture, "svg", asked)}" alt="${title}">`,
+  command: ({ picture, asked }) => `rope-viz figure ${asked ? `'${picture}?${asked}'` : picture} llama-3.1-8b -o ${picture.replace("/", "-")}.svg`,
+  python: ({ picture, asked }) => `from rope_viz.reports.draw import figure\n\nwith open("${picture.replace("/", "-")}.svg", "wb") as file:\n    file.write(figure("${asked ? `${picture}?${asked}` : picture}"))\n`,
 };
 
 function makeCard(one, { texts, width, height, is_index: isIndex }) {

@@ -77,7 +77,7 @@ function writeSentence(s) {
     s.ui.values[part]?.push(node);
     return node;
   });
-  s.ui.now.replaceChildren(`${first} `, ...parts);
+  s.ui.now.replaceChildren(first, first.endsWith("。") ? "" : " ", ...parts);
   s.ui.note.textContent = s.stage || rates[0] * DEGREES < 40 || !pair ? "" : fill(texts.first, { step: formatStep(rates[0]) });
   s.ui.stages.forEach((node, stage) => node.setAttribute("aria-pressed", String(stage === s.stage)));
   setText(s.ui.play, s.playing ? texts.pause : texts.play);

@@ -8,7 +8,10 @@ import pytest
 
 from rope_viz.advice.plan.extension_plan import make_plan
 from rope_viz.multi_axis.catalog import axes_catalog
+from rope_viz.pages.model.runtimes import words
 from rope_viz.runtimes.axes import VERSIONS, AxesAnswer, axes_answers, in_blocks, in_words
+from rope_viz.texts import use_language
+from rope_viz.texts.languages import list_languages
 
 
 def answers(id: str, **changes: Any) -> dict[str, AxesAnswer]:
@@ -124,6 +127,13 @@ def test_axes_of_a_runtime_are_described_in_words() -> None:
     assert in_words(ernie, "transformers-4") == "Images and videos: transformers 4.57.6 does not have this model."
     assert in_words(ernie, "mlx-lm").startswith("mlx-lm reads only text. Images and videos in mlx-vlm 0.7.10")
     assert in_words({"model_type": "llama", "hidden_size": 512, "num_attention_heads": 8}, "vllm") == ""
+
+
+@pytest.mark.parametrize("language", list_languages())
+def test_runtimes_that_agree_are_not_listed_in_any_language(language: str) -> None:
+    with use_language(language):
+        described = words.several(axes_answers(axes_catalog()["qwen2-vl-7b"].config))
+    assert "axes.same" in described.entries
 
 
 def test_extend_explains_images_of_a_runtime() -> None:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from unittest import mock
 
+from rope_viz.figures.hands import HIDDEN
 from rope_viz.models.architecture import all_architectures
 from rope_viz.models.catalog import catalog
 from rope_viz.multi_axis.catalog import axes_catalog
@@ -22,6 +23,7 @@ from rope_viz.picture import read_address
 from rope_viz.picture.outputs import Clocks, Figure, Table
 from rope_viz.picture.wire_format import cells
 from rope_viz.runtimes.releases import RELEASES
+from rope_viz.studies.real_model import load_sentence
 from rope_viz.texts import languages
 from tests.texts.allowed_words import ALLOWED
 
@@ -94,11 +96,18 @@ def list_names():
     return re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)))
 
 
+@functools.cache
+def list_tokens():
+    """Return a pattern of the numbered tokens of the sentence that the real model reads, such as of₂."""
+    return re.compile(rf"\b({'|'.join(map(re.escape, {*load_sentence()[1]}))})[₀-₉]+")
+
+
 def find_outside(text):
     """Return the words of a shown text that are outside brackets and not allowed."""
     text = re.sub(r"\u2060|\\(?=[_:*<>|\[\]])", "", str(text))
     while (inner := INNERMOST.sub(" ", text)) != text:
         text = inner
+    text = list_tokens().sub(" ", text)
     text = IGNORED.sub(" ", list_names().sub(" ", text.translate(SUBSCRIPTS)))
     return [word for word in WORD.findall(text) if word not in ALLOWED and word not in all_architectures()]
 
@@ -124,7 +133,10 @@ def list_shown(kind):
     yield "title", kind.title
     yield "sentence", kind.sentence
     if isinstance(kind, Figure):
-        yield from list_strings(kind.fig.to_plotly_json(), "fig")
+        drawn = kind.fig.to_plotly_json()
+        # Lines without a hover and a column in the data file have names that nothing shows.
+        seen = [each for each in drawn["data"] if not (each.get("hoverinfo") == "skip" and each.get("meta") == HIDDEN)]
+        yield from list_strings(drawn | {"data": seen}, "fig")
     elif isinstance(kind, Clocks):
         yield from list_strings(kind.message, "message")
     elif isinstance(kind, Table):

@@ -18,7 +18,7 @@ from rope_viz.texts import (
     use_language,
 )
 from rope_viz.texts import texts as text_module
-from rope_viz.texts.numbers import format_share, format_tokens
+from rope_viz.texts.numbers import format_share, format_signed, format_tokens
 from rope_viz.texts.texts import join_list
 
 ENTRIES = {
@@ -122,6 +122,10 @@ def test_joins_and_numbers_are_those_of_the_language():
     with use_language("xx"):
         assert (join("A.", "B."), join_list(["a", "b", "c"])) == ("A.B.", "a, b und c")
         assert (format_tokens(2_000_000_001), format_share(0.001)) == ("20 x", "unter 1 %")
+
+
+def test_a_signed_number_that_rounds_to_zero_has_no_sign():
+    assert [format_signed(value) for value in (1.5, -0.0204, 0.0004, -0.0004)] == ["+1.500", "−0.020", "0.000", "0.000"]
 
 
 def test_caches_hold_one_result_for_each_language():

@@ -13,7 +13,7 @@ from rope_viz.models.read_upload import read_upload
 from rope_viz.pages import registry
 from rope_viz.picture import read_address
 from rope_viz.picture.choices import Pick
-from rope_viz.texts import use_language
+from rope_viz.texts import languages, use_language
 from tests.configs import QWEN3_8B
 from tests.example_models import example_model
 from tests.texts import pseudo
@@ -31,8 +31,6 @@ WRONG = {
 }
 """A config with several mistakes."""
 PICTURES = registry.pictures()
-# What is left, by picture: labels of measurements that a file holds, and names of traces that no file shows.
-LEFT = {"kernels/cards", "kernels/card_times", "learn/scene3", "heads/sentence"}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -45,16 +43,31 @@ def find_in_pictures(model, **given):
     """Return what pictures show outside brackets, by picture."""
     found = {}
     for picture in PICTURES:
-        if picture.address not in LEFT:
-            request = pseudo.read_model_request(picture.page, example_model(picture, model), **given)
-            if words := pseudo.check_picture(picture, request):
-                found[picture.address] = words
+        request = pseudo.read_model_request(picture.page, example_model(picture, model), **given)
+        if words := pseudo.check_picture(picture, request):
+            found[picture.address] = words
     return found
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_pictures_show_texts_of_the_files_alone(model):
     assert find_in_pictures(model) == {}
+
+
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "deepseek-v3.2"])
+def test_sentences_have_the_same_entries_in_every_language(model):
+    other = {}
+    for picture in PICTURES:
+        found = []
+        for language in (languages.ENGLISH, pseudo.LANGUAGE):
+            query = {"model": example_model(picture, model), "lang": language}
+            request = read_address.read_request(registry.page(picture.page), query)
+            with use_language(language):
+                said = picture.refuses(request) or picture(picture.finished(request)).sentence
+            found.append(getattr(said, "entries", ()))
+        if found[0] != found[1]:
+            other[picture.address] = found
+    assert other == {}
 
 
 def test_pictures_of_an_own_config_show_texts_of_the_files_alone():

@@ -255,5 +255,5 @@ def find_log_line(runtime: str, spec: RopeSpec, served: int) -> str:
 def format_diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """Return what changes in the file, as a unified diff of the two."""
     old, new = (json.dumps(one, indent=2, ensure_ascii=False).splitlines() for one in (before, after))
-    lines = difflib.unified_diff(old, new, "config.json (yours)", "config.json (to write)", lineterm="", n=2)
+    lines = difflib.unified_diff(old, new, TEXTS("diff.before"), TEXTS("diff.after"), lineterm="", n=2)
     return "\n".join(lines)

@@ -151,11 +151,7 @@ def several(answers: Sequence[AxesAnswer]) -> str:
     elif groups:
         places = [RUNTIMES("axes.place", at=at, names=join_list(names)) for at, names in groups.items()]
         video = RUNTIMES("axes.video", places=join_clauses(places))
-    diffs = [
-        RUNTIMES("axes.differs", name=answer.name, against=answer.against)
-        for answer in answers
-        if answer.against not in ("-", "agrees")
-    ]
+    diffs = [RUNTIMES("axes.differs", name=answer.name, against=answer.against) for answer in answers if answer.differs]
     pairs = RUNTIMES("axes.pairs", pairs=join_clauses(diffs)) if diffs else RUNTIMES("axes.same")
     return join(video, pairs, RUNTIMES("axes.seconds"))
 
