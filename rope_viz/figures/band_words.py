@@ -10,7 +10,7 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.embedding.spectrum import TAU
 from rope_viz.figures.words import footnote
 from rope_viz.real_models.band_table import BandTable, Condition, Estimate, find_first
-from rope_viz.texts import Sentence, Texts, join
+from rope_viz.texts import Sentence, Texts, cache_by_language, join
 from rope_viz.texts.texts import join_list
 
 TEXTS = Texts("bands")
@@ -18,6 +18,7 @@ NOISE = 0.05
 """Nats that a difference of two losses can have by chance."""
 
 
+@cache_by_language(256)
 def name_pairs(pairs: str) -> Sentence:
     """Return a group of pairs as the screen shows it."""
     return TEXTS("pairs", pairs=pairs.replace("-", "–"))

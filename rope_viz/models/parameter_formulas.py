@@ -135,11 +135,16 @@ def default_layer_types(kind: str, count: int) -> list[str] | None:
 
 def default_list(kind: str, count: int, *names: str) -> list[str] | None:
     """Return the words that the class fills in for `count` layers under the first of these keys that it has."""
+    words = _default_words(kind, count, names)
+    return None if words is None else list(words)
+
+
+# A list may have ten thousand entries.
+@functools.lru_cache(maxsize=64)
+def _default_words(kind: str, count: int, names: tuple[str, ...]) -> tuple[str, ...] | None:
     rules = formulas().get(kind, {}).get("lists", {})
     rule = next((rules[key] for key in names if key in rules), None)
-    if rule is None:
-        return None
-    return [RENAMED_LAYERS.get(word, word) for word in expand(rule, count)]
+    return None if rule is None else tuple(RENAMED_LAYERS.get(word, word) for word in expand(rule, count))
 
 
 def count_parameters(kind: str, config: Mapping[str, Any], which: str = "all") -> int:

@@ -50,6 +50,7 @@ def unscaled_recall() -> Mapping[str, Mapping[str, str]]:
     return MappingProxyType(json.loads((FOLDER / UNSCALED).read_text(encoding="utf-8")))
 
 
+@functools.lru_cache(maxsize=256)
 def spec_for(spec: RopeSpec, trained: RopeSpec) -> RopeSpec:
     """Return the embedding of tiny_lm for a given `spec`: all of it if the sizes match, else only its scaling.
 

@@ -10,6 +10,7 @@ from rope_viz.picture.outputs import ROW, Figure, Grid, Table
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.runtimes.verdict_counts import find_state
+from rope_viz.texts import cache_by_language
 from rope_viz.texts.texts import join_items
 
 EVERY = "all"
@@ -44,37 +45,42 @@ TALLEST, TALLEST_NARROW = 540, 840
 PAGE = Page("differences", (MODEL, RUNTIME, ALL, CELL), sees=lambda request: (), door="model")
 
 
-def list_shown(request: PictureRequest) -> list[tuple[ModelAnswer, ...]]:
+def list_shown(request: PictureRequest) -> tuple[tuple[ModelAnswer, ...], ...]:
     """Return the rows of the grid: the answers for each model that the filters leave, and for the linked one.
 
     A runtime that computes no model differently leaves all of them.
     """
     linked = str(request.given.get(CELL.key, "")).partition("_")[0]
-    every = not list_rows(request)
-    return [
-        answers
-        for model, answers in list_answers().items()
-        if request[MODEL] == model
-        or (request[MODEL] == EVERY and (every or request[ALL] or model == linked or any(select(request, answers))))
-    ]
+    return _list_shown(request[MODEL], request[RUNTIME], request[ALL], linked if linked in list_answers() else "")
 
 
-def select(request: PictureRequest, answers: tuple[ModelAnswer, ...]) -> list[ModelAnswer]:
-    """Return the answers of the chosen runtime, or of all, that differ."""
-    return [one for one in answers if one.differs and request[RUNTIME] in (EVERY, one.release)]
+# A run of the page needs the rows ten times.
+@cache_by_language(256)
+def _list_shown(chosen: str, runtime: str, everything: bool, linked: str) -> tuple[tuple[ModelAnswer, ...], ...]:
+    if chosen != EVERY:
+        return (list_answers()[chosen],)
+    left = {model for model, answers in list_answers().items() if any(select(runtime, answers))}
+    everything = everything or not left
+    return tuple(answers for model, answers in list_answers().items() if everything or model in {*left, linked})
+
+
+def select(runtime: str, answers: tuple[ModelAnswer, ...]) -> list[ModelAnswer]:
+    """Return the answers of a runtime, or of all, that differ."""
+    return [one for one in answers if one.differs and runtime in (EVERY, one.release)]
 
 
 def list_cells(request: PictureRequest) -> dict[str, str]:
     """Return {id: label} of the cells of the grid row by row, followed by the other answers."""
     shown = list_shown(request)
-    others = [answers for answers in list_answers().values() if answers not in shown]
+    models = {answers[0].model.id for answers in shown}
+    others = [answers for model, answers in list_answers().items() if model not in models]
     return {one.id: join_items((one.model.name, one.name)) for answers in (*shown, *others) for one in answers}
 
 
 def find_usual_cell(request: PictureRequest) -> str:
     """Return the cell that differs most, of the first model in the grid."""
     answers = list_shown(request)[0]
-    return max(select(request, answers) or answers, key=lambda one: one.distance).id
+    return max(select(request[RUNTIME], answers) or answers, key=lambda one: one.distance).id
 
 
 def chosen_answer(request: PictureRequest) -> ModelAnswer:
@@ -87,7 +93,7 @@ def list_rows(request: PictureRequest) -> list[ModelAnswer]:
     """Return the answers of the table: those that differ, and all of a chosen model."""
     if request[MODEL] != EVERY:
         return [one for one in list_answers()[request[MODEL]] if request[RUNTIME] in (EVERY, one.release)]
-    return [one for answers in list_answers().values() for one in select(request, answers)]
+    return [one for answers in list_answers().values() for one in select(request[RUNTIME], answers)]
 
 
 @PAGE.picture(

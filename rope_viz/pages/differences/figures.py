@@ -49,12 +49,12 @@ class ModelAnswer:
     def name(self) -> str:
         return self.row.name
 
-    @property
+    @functools.cached_property
     def release(self) -> str:
         emulation = self.comparison.emulation
         return make_release_id(emulation.runtime, emulation.version)
 
-    @property
+    @functools.cached_property
     def id(self) -> str:
         """Its word in an address."""
         return f"{self.model.id}_{self.release}"
@@ -64,7 +64,7 @@ class ModelAnswer:
         """How it is known, as part of a key of the texts."""
         return self.comparison.how.replace(" ", "_")
 
-    @property
+    @functools.cached_property
     def differs(self) -> bool:
         return self.comparison.differs
 

@@ -152,10 +152,9 @@ def row_of(layer: Layer) -> str:
 
 def find_rows(layers: Layers) -> dict[str, list[bool]]:
     """Return {row: whether each layer is in it} from top to bottom, last what scaling reaches."""
-    found = {name: [row_of(layer) == name for layer in layers.layers] for name in COLOURS if name != "scaled"}
-    return {name: flags for name, flags in found.items() if any(flags)} | {
-        "scaled": [layer.scaled for layer in layers.layers]
-    }
+    rows = [row_of(layer) for layer in layers.layers]
+    found = {name: [row == name for row in rows] for name in COLOURS if name in rows}
+    return found | {"scaled": [layer.scaled for layer in layers.layers]}
 
 
 def is_mixed(layers: Layers) -> bool:

@@ -26,7 +26,7 @@ from rope_viz.runtimes.axes import AxesAnswer
 from rope_viz.runtimes.compare import describe_temperature
 from rope_viz.runtimes.releases import RELEASES
 from rope_viz.runtimes.verdict_counts import find_state
-from rope_viz.texts import Sentence, Texts, join
+from rope_viz.texts import Sentence, Texts, cache_by_language, join
 from rope_viz.texts.line_breaks import wrap_letters
 from rope_viz.texts.texts import join_clauses, join_items
 
@@ -145,6 +145,7 @@ def remedy(row: RuntimeAnswer) -> str:
     return TABLE("repair", repair=row.repair) if row.repair else ""
 
 
+@cache_by_language()
 def model_list(*, everything: bool = False) -> list[dict[str, str]]:
     """Return the catalog against every runtime, as by `compact`; by default only models with differences."""
     rows = []
