@@ -145,7 +145,11 @@ def run_models(parsed: argparse.Namespace) -> int:
         print("rope-viz: no model of the list has all of these; rope-viz models lists them all", file=sys.stderr)
         return 1
     if parsed.json:
-        rows = [{**vars(model), "scaled_by": model.scaled_by, "config": dict(model.config)} for model in found]
+        derived = ("source", "trained_source", "scaled_by")
+        rows = [
+            {**vars(model), **{name: getattr(model, name) for name in derived}, "config": dict(model.config)}
+            for model in found
+        ]
         print(json.dumps(rows, indent=2))
         return 0
     print_rows(

@@ -253,6 +253,11 @@ def join_clauses(clauses: Sequence[str]) -> str:
     return TEXTS.entries["clauses"].join(clauses)
 
 
+def split_clauses(text: str) -> list[str]:
+    """Return the clauses that `join_clauses` joins."""
+    return text.split(TEXTS.entries["clauses"])
+
+
 def join_list(items: Sequence[str], end: str = "end", more: str = "more") -> Sentence:
     """Return "a, b and c", or with the end "or" "a, b or c", with the values and entries of all items.
 

@@ -23,6 +23,7 @@ from rope_viz.picture.choices import Number, StoredChoice, TextLine
 from rope_viz.picture.picture_request import Choice
 from rope_viz.picture.used_controls import LAYER, METHOD, PAIRING, find_used_controls
 from rope_viz.texts import Texts, cache_by_language, translate
+from rope_viz.texts.texts import split_clauses
 from rope_viz.ui import query_params, state, upload
 from rope_viz.ui.components.knob import knobs as knob_column
 from rope_viz.ui.notes import warn
@@ -303,7 +304,7 @@ def _origin(used: Collection[str]) -> None:
     model = catalog().get(request.subject.model)
     if model is not None:
         with st.expander(TEXTS("model.source"), key="source"):
-            st.caption("\n".join(f"- {plain(source)}" for source in model.source.split("; ")))
+            st.caption("\n".join(f"- {plain(source)}" for source in split_clauses(model.source)))
             st.caption(plain(model.note))
 
 

@@ -92,7 +92,6 @@ def list_names():
     """Return a pattern of the names of models and runtimes."""
     names = {model.name for model in catalog().values()} | {model.name for model in axes_catalog().values()}
     names |= {one.name for one in RELEASES.values()} | {*catalog(), *axes_catalog()}
-    names |= {model.source for model in (*catalog().values(), *axes_catalog().values())}
     return re.compile("|".join(sorted(map(re.escape, names), key=len, reverse=True)))
 
 

@@ -39,6 +39,7 @@ OTHER_SENSES = {
 # English that a Chinese text quotes: a sentence, an error, titles of papers.
 QUOTED = {
     *("The pass key of Paris is", "int' object is not iterable"),
+    *("TensorRT-LLM test_modeling_gemma3.py GEMMA", "m rope_viz.tiny_lm train"),
     *("Frequency Bands in RoPE", "Does RoPE Prevent or Degrade Retrieval Heads"),
 }
 

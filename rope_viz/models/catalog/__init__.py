@@ -1,19 +1,21 @@
-"""The models that come with RoPE Viz: one config.json fragment each, with its source, in the format of an upload.
+"""The models that come with RoPE Viz: one config.json fragment each, in the format of an upload.
 
 To add one, write a file `<id>.json` in this folder: the config's own keys, and `_about` with these:
 
-- `name`, `source`, `pairing`.
+- `name`, `pairing`.
 - `family`, as the maker names it, and `size`: parameters as the name of the model has them ("35B-A3B"), or as
   `rope-viz memory` counts them.
 - `status`: V1 (a copy of the published file or the authors' code), V2 (class defaults or other copies that agree) or
   UNVERIFIED (a number from memory, or sources that conflict).
-- `trained_length` and `trained_source`, only where a paper, a model card, documentation or a training configuration
-  states the length of training: that length, and the document and the place in it. A number that only a copied config
-  states is an original length or a limit; it stays in the config and is not repeated here.
+- `trained_length`, only where a paper, a model card, documentation or a training configuration states the length of
+  training. A number that only a copied config states is an original length or a limit; it stays in the config and is
+  not repeated here.
 - `wrapper`, the model type at the top of the published file where the entry has its language model alone.
 - `layer`, where the entry is about one layer type.
 - `sizes`: what else the config.json states about layers, heads and vocabulary.
 - `documented`: the extensions that the model's maker documents and the config does not contain.
+
+Its source, and that of `trained_length` (the document and the place in it), are in the texts "model_sources".
 """
 
 from __future__ import annotations
@@ -34,14 +36,14 @@ from rope_viz.models.rope_parameters import resolve_rope_parameters
 from rope_viz.models.text_config import find_text_part, read_text_fields
 from rope_viz.texts import Texts
 
-NOTES = Texts("model_notes")
+NOTES, SOURCES = Texts("model_notes"), Texts("model_sources")
 
 
 @dataclass(frozen=True)
 class Model:
     """A model of the list.
 
-    `trained_length` is a documented length of training, with its `trained_source`; None where only a config was copied.
+    `trained_length` is a documented length of training; None where only a config was copied.
 
     Each of `documented` has `to` (tokens), `rope_scaling` (as it is written), `source` and `says`, the key of its title
     in the texts of plans.
@@ -51,16 +53,24 @@ class Model:
     name: str
     family: str
     size: str
-    source: str
     status: str
     pairing: str
     config: Mapping[str, Any] = field(hash=False)
     trained_length: int | None = None
-    trained_source: str = ""
     wrapper: str = ""
     layer: str | None = None
     sizes: Mapping[str, Any] = field(default_factory=dict, hash=False)
     documented: Sequence[Mapping[str, Any]] = field(default=(), hash=False)
+
+    @property
+    def source(self) -> str:
+        """Where its numbers are from: sources with "; " between them."""
+        return SOURCES.entries[f"config.{self.id}"]
+
+    @property
+    def trained_source(self) -> str:
+        """The document that states `trained_length`, "" where none does."""
+        return SOURCES.entries.get(f"length.{self.id}", "")
 
     @property
     def note(self) -> str:
