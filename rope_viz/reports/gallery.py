@@ -46,6 +46,7 @@ class Card:
         }
 
 
+@cache_by_language()
 def write_thumbnail(picture: Picture) -> str:
     """Return the query of a picture's thumbnail."""
     # A slow picture is refined in parts: a thumbnail is its first one.

@@ -65,6 +65,8 @@ class Texts:
         """Take the name of a text file. Raise `FileNotFoundError` if English has no such page."""
         # The file is read at the first call: a command that needs none of its texts starts sooner.
         self.page = page
+        # {(language, key): entries that it was made from, sentence} of sentences without values.
+        self._made: dict[tuple[str, str], tuple[Mapping[str, str], Sentence]] = {}
         find_file(page, ENGLISH)
 
     @property
@@ -81,6 +83,10 @@ class Texts:
         """
         language = current_language()
         entries = read_entries(self.page, language)
+        if not values:
+            made = self._made.get((language, key))
+            if made is not None and made[0] is entries:
+                return made[1]
         form = key if key in entries else f"{key}.{'one' if values.get('count') == 1 else 'other'}"
         if form not in entries:
             raise KeyError(f"{find_file(self.page, ENGLISH).name} of page {self.page} lacks '{key}'")
@@ -95,7 +101,10 @@ class Texts:
             text = _FORMATTER.vformat(entry, (), values) if _uses_formats(entry) else entry.format(**values)
         except KeyError as error:
             raise KeyError(f"'{form}' of the texts {self.page} needs a value for {error}") from None
-        return Sentence(text, merged, tuple(made_from), (language, self.page, key, values))
+        sentence = Sentence(text, merged, tuple(made_from), (language, self.page, key, values))
+        if not values:
+            self._made[language, key] = entries, sentence
+        return sentence
 
     def group(self, name: str, only: Collection[str] | None = None) -> TextGroup:
         """Return the entries below `name` as they are, such as the labels of a choice's options.
