@@ -45,7 +45,6 @@ def show_real() -> None:
     page.paragraph(TEXTS("real.caveat"))
     page.section(TEXTS("headings.real_keys"), says=real_model.real_keys)
     page.show(real_model.real_keys)
-    show_bands()
 
 
 def show_bands() -> None:
@@ -58,7 +57,8 @@ def show_bands() -> None:
 
 
 def show_pairs() -> None:
-    """Show where in a text tiny_lm finds facts, and which pairs and heads it needs for that."""
+    """Show which pairs the real model needs, which ones tiny_lm needs, and where in a text it finds facts."""
+    show_bands()
     page.section(TEXTS("headings.maps"), says=recall.needle)
     page.show(recall.needle)
 

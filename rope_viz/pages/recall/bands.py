@@ -53,7 +53,7 @@ def explain_gap(request: PictureRequest) -> str:
     return explain_no_change(band_table(request), request[CHANGE], request[GROUP])
 
 
-@PAGE.picture(GROUP, CHANGE, MEASURED, query="recall.tab=real", refuses=explain_gap)
+@PAGE.picture(GROUP, CHANGE, MEASURED, query="recall.tab=pairs", refuses=explain_gap)
 def band_loss(request: PictureRequest) -> Figure:
     """What a change of some pairs adds to the loss of a real model by position, for some sets of heads."""
     table, model = band_table(request), choices.name_band_model(request)
@@ -91,7 +91,7 @@ def describe_second(table: BandTable, request: PictureRequest) -> Sentence:
     return TEXTS("loss.second", count=len(table.losses[SECOND, None]), **ends)
 
 
-@PAGE.picture(GROUP, CHANGE, MEASURED, query="recall.tab=real", height=theme.SIDE_HEIGHT, refuses=explain_gap)
+@PAGE.picture(GROUP, CHANGE, MEASURED, query="recall.tab=pairs", height=theme.SIDE_HEIGHT, refuses=explain_gap)
 def band_needle(request: PictureRequest) -> Figure:
     """The needles that a real model finds by depth, as it is and with some pairs changed, with intervals."""
     table, model = band_table(request), choices.name_band_model(request)

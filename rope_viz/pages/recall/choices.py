@@ -219,8 +219,8 @@ def name_band_model(request: PictureRequest) -> str:
 GROUP = make_pairs_menu("recall", band_table, (MEASURED,))
 CHANGE = make_change_menu("recall", band_table, (MEASURED,), GROUP)
 TABS: dict[str, tuple[Choice[Any], ...]] = {
-    "real": (GROUP, CHANGE),
-    "pairs": (AT, BAND, HOW, FIRST, LAST),
+    "real": (),
+    "pairs": (GROUP, CHANGE, AT, BAND, HOW, FIRST, LAST),
     "training": (READ_TO, TUNED, SEARCHED, SEARCH_FILE),
     "own": (ASKED, REPORT, KEYS, MEASURED),
 }
