@@ -33,7 +33,7 @@ def prefer_top_original(case: Case) -> Case:
 
 @rule("dynamic-alpha", has_type("dynamic"))
 def need_alpha(case: Case) -> Case:
-    """dynamic needs alpha: factor raises KeyError."""
+    """dynamic needs alpha: factor alone raises KeyError."""
     return static_base(lambda one: one.number("alpha"))(require("alpha")(case))
 
 

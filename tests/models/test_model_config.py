@@ -134,7 +134,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "low_freq_factor is missing"),
     ({"rope_scaling": {**YARN, "truncate": "no"}}, "truncate must be true or false"),
     ({"rope_scaling": {**YARN, "partial_rotary_factor": 2}}, "partial_rotary_factor must be at most 1"),
-    ({"rope_scaling": {**YARN, "partial_rotary_factor": 0.001}}, "partial_rotary_factor must leave at least 2"),
+    ({"rope_scaling": {**YARN, "partial_rotary_factor": 0.001}}, "partial_rotary_factor must rotate at least 2"),
     ({"rope_scaling": {**LISTS, "short_factor": None}}, "short_factor must be a list"),
     ({"rope_scaling": {**LISTS, "long_factor": [2.0] * 63 + ["x"]}}, "long_factor entries must be a number"),
     ({"rope_scaling": {**LISTS, "long_factor": [2.0]}}, "long_factor must have one number per pair, 64 of them, got 1"),

@@ -407,9 +407,10 @@ def uses(request: PictureRequest) -> Figure:
     job = next(iter(head.jobs), None)
     margin = head.margin if job is None else head.job_margin[job]
     first = spec.pairs - int((spec.context * spec.plain_inv_freq < 2 * np.pi).sum())
-    sentence = words.describe_uses(list_heads(head_map(request))[request[CHOSEN]], margin, first, spec.context)
-    shown = spec if spec.is_scaled else scaled_spec("yarn 2", spec)
-    return Figure(figures.pair_margins(head, job, bands(shown)), TEXTS("uses_title"), sentence)
+    scaling = short_label(spec.scaling.name) if spec.is_scaled else ROTATIONS["yarn 2"]
+    label = list_heads(head_map(request))[request[CHOSEN]]
+    sentence = words.describe_uses(label, margin, first, spec.context, scaling)
+    return Figure(figures.pair_margins(head, job, shown_bands(spec)), TEXTS("uses_title"), sentence)
 
 
 @PAGE.picture(CHOSEN, height=figures.SIDE_HEIGHT, refuses=explain_no_score)

@@ -89,13 +89,16 @@ def describe_measurement(heads: HeadMap, *, own: bool = False) -> Sentence:
     return TEXTS(key, count=heads.about["sequences"], tokens=heads.about["tokens"])
 
 
-def describe_uses(label: str, margin: FloatArray, first: int, context: int) -> Sentence:
-    """Give what the pairs from `first` on add, which complete no turn within `context` tokens, and the largest pair."""
+def describe_uses(label: str, margin: FloatArray, first: int, context: int, scaling: str) -> Sentence:
+    """Give what the pairs from `first` on add, which complete no turn within `context` tokens, and the largest pair.
+
+    `scaling` is the label of what the line above the bars shows.
+    """
     numbers = {"first": first, "last": len(margin) - 1, "slow": float(margin[first:].sum())}
     most = int(np.argmax(margin))
     return join(
         TEXTS("real.uses", label=label, total=float(margin.sum()), context=context, **numbers),
-        TEXTS("real.most", pair=most, most=float(margin[most])),
+        TEXTS("real.most", pair=most, most=float(margin[most]), scaling=scaling),
     )
 
 

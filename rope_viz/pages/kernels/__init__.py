@@ -86,7 +86,7 @@ def agreement(request: PictureRequest) -> Table:
 
 @PAGE.picture(CARD, height=lambda request: card_figures.height(read_card(request)), still=True)
 def cards(request: PictureRequest) -> Figure:
-    """The share of a copy of every way on a GPU, in every case that was measured there."""
+    """The speed of every way as a share of a copy's, on a GPU, in every case that was measured there."""
     card = read_card(request)
     return Figure(card_figures.shares(card), TEXTS("cards_title", device=card.device), words.describe_card(card))
 

@@ -43,7 +43,7 @@ def pass_options(case: Case, **options: Any) -> Case:
 
 @rule("partial-lost", IMPORTED, lambda case: case.rotary_dim != case.head_dim)
 def lose_partial(case: Case) -> Case:
-    """partial_rotary_factor is looked up outside rope_parameters, where transformers 5.23.0 has it: all dims rotate."""
+    """partial_rotary_factor is read outside rope_parameters, but transformers 5.23.0 has it inside: all dims rotate."""
     return case.replace(share=1.0, plain_share=1.0)
 
 
