@@ -1,6 +1,7 @@
 """Text uses the fonts of the style, and installed fonts for glyphs that those lack."""
 
 import pytest
+from matplotlib.font_manager import FontEntry, fontManager
 
 from rope_viz.figures import files, theme
 from rope_viz.figures.files import Style, render_sheet
@@ -68,6 +69,12 @@ def test_picture_without_a_font_is_in_english_with_a_line_below(monkeypatch):
     english = read_address.read_request(registry.page("decay"), {})
     mark = "In English, because no font here has Chinese characters: install fonts-noto-cjk"
     assert export.render(picture, request, "svg") == export.render(picture, english, "svg", Style(mark=mark))
+
+
+def test_a_font_that_is_no_longer_installed_is_not_used(monkeypatch, tmp_path):
+    gone = FontEntry(fname=str(tmp_path / "gone.ttc"), name="Noto Sans CJK SC")
+    monkeypatch.setattr(fontManager, "ttflist", [*fontManager.ttflist, gone])
+    assert gone.fname not in render_sheet.find_font_files().values()
 
 
 def test_font_of_the_language_is_preferred(monkeypatch):

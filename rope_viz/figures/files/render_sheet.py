@@ -7,6 +7,7 @@ import functools
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
@@ -233,13 +234,14 @@ def is_invisible(sign: str) -> bool:
 
 
 def find_font_files() -> dict[str, str]:
-    """Return {name: file} of the fonts of this machine, also of those installed after Matplotlib listed them."""
+    """Return {name: file} of the fonts of this machine, which may have others than when Matplotlib listed them."""
     from matplotlib.font_manager import findSystemFonts, fontManager
 
     for file in sorted({*findSystemFonts()}.difference(entry.fname for entry in fontManager.ttflist)):
         with contextlib.suppress(OSError, RuntimeError):  # no readable font
             fontManager.addfont(file)
-    return {entry.name: entry.fname for entry in fontManager.ttflist if not entry.name.startswith(BOXES)}
+    listed = {entry.name: entry.fname for entry in fontManager.ttflist if not entry.name.startswith(BOXES)}
+    return {name: file for name, file in listed.items() if Path(file).is_file()}
 
 
 @functools.lru_cache(maxsize=256)
