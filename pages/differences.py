@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -14,9 +13,9 @@ from rope_viz.pages.differences.figures import TEXTS
 from rope_viz.picture import ROUTE
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.picture.public_address import read_public_address
-from rope_viz.picture.write_address import write_language
+from rope_viz.picture.write_address import add_language, language_query
 from rope_viz.runtimes.provenance import EXECUTED_ON
-from rope_viz.texts import current_language, join
+from rope_viz.texts import join
 from rope_viz.ui import page
 
 
@@ -31,9 +30,9 @@ def show() -> None:
     page.section(TEXTS("counts.title"), says=differences.counts)
     page.show(differences.counts)
     page.paragraph(TEXTS("counts.made", date=EXECUTED_ON))
-    query = language_query()
-    address = f"{public_address()}{ROUTE}/{differences.counts.address}.svg{query}"
-    name = f"'{differences.counts.address}{query}'" if query else differences.counts.address
+    picture, query = differences.counts.address, language_query()
+    name = f"'{picture}?{query}'" if query else picture
+    address = add_language(f"{public_address()}{ROUTE}/{picture}.svg")
     page.code(f"{address}\nrope-viz figure {name} -o differences.svg", "bash")
     _badge(differences.chosen_answer(request).model)
     page.section(TEXTS("details"), says=differences.answers)
@@ -53,11 +52,10 @@ def _cell(request: PictureRequest) -> None:
 def _badge(model: Model) -> None:
     """Show the badge of a model, its address as Markdown, and the command that writes it."""
     page.section(TEXTS("badge.title"), join(TEXTS("badge.model"), TEXTS("badge.about")))
-    address, alt = f"rope-viz/badge/{model.id}.svg{language_query()}", html.escape(TEXTS("badge.alt", model=model.name))
+    address, alt = add_language(f"rope-viz/badge/{model.id}.svg"), html.escape(TEXTS("badge.alt", model=model.name))
     # Relative to the page, because a proxy may put the app below a path.
     st.html(f'<img src="{address}" alt="{alt}" height="20">')
-    query = urlencode({"differences.model": model.id} | write_language(current_language()))
-    link = f"{public_address()}/differences?{query}"
+    link = add_language(f"{public_address()}/differences?differences.model={model.id}")
     page.code(f"[![{alt}]({public_address()}/{address})]({link})", "markdown")
     page.paragraph(TEXTS("badge.command"))
     page.code("rope-viz badge config.json -o badge.svg", "bash")
@@ -66,12 +64,6 @@ def _badge(model: Model) -> None:
 def public_address() -> str:
     """Return the address of the app as users reach it, or an example."""
     return read_public_address() or "https://host"
-
-
-def language_query() -> str:
-    """Return what an address ends with for the page's language, "" for English."""
-    query = urlencode(write_language(current_language()))
-    return f"?{query}" if query else ""
 
 
 show()

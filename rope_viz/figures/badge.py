@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import string
+import unicodedata
 from collections.abc import Sequence
 
 from rope_viz import web
@@ -32,6 +33,8 @@ WIDTHS = {
 }
 """Pixels of letters in DejaVu Sans and Verdana at 11 px; the others are `USUAL` wide."""
 USUAL = 6.85
+WIDE = 11.0
+"""Pixels of Chinese characters and of full-width punctuation."""
 
 
 def describe(rows: Sequence[Comparison]) -> str:
@@ -52,7 +55,8 @@ def describe(rows: Sequence[Comparison]) -> str:
 
 def measure(text: str) -> int:
     """Return the width of a text in pixels."""
-    return round(sum(WIDTHS.get(letter, USUAL) for letter in text))
+    wide = sum(unicodedata.east_asian_width(letter) in ("W", "F") for letter in text)
+    return round(sum(WIDTHS.get(letter, USUAL) for letter in text) + wide * (WIDE - USUAL))
 
 
 def make_badge(config: Source, name: str) -> bytes:

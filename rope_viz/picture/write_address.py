@@ -15,7 +15,7 @@ from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import NOTHING, PictureRequest
 from rope_viz.picture.read_address import LANGUAGE_KEY, read_model
-from rope_viz.texts.languages import ENGLISH
+from rope_viz.texts.languages import ENGLISH, current_language
 
 LONGEST = 2000
 """Characters of a query; a longer spec is stored under a name instead."""
@@ -79,6 +79,17 @@ def choices_query(request: PictureRequest, picture: Picture) -> dict[str, str]:
 def write_language(language: str) -> dict[str, str]:
     """Return a language as a query, {} for English."""
     return {} if language == ENGLISH else {LANGUAGE_KEY: language}
+
+
+def language_query() -> str:
+    """Return the current language as a query in an address, "" for English."""
+    return urlencode(write_language(current_language()))
+
+
+def add_language(address: str) -> str:
+    """Return an address with the current language in its query; as it is for English."""
+    query = language_query()
+    return f"{address}{'&' if '?' in address else '?'}{query}" if query else address
 
 
 def other_models(request: PictureRequest, picture: Picture) -> dict[str, str]:

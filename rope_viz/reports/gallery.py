@@ -42,7 +42,7 @@ class Card:
             "title": self.title,
             "about": self.picture.about.rstrip(".。"),
             "thumbnail": write_thumbnail(self.picture),
-            "asked": urlencode(write_address.write_language(current_language())),
+            "asked": write_address.language_query(),
         }
 
 

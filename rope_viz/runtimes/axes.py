@@ -71,7 +71,7 @@ class AxesAnswer:
 
     @property
     def differs(self) -> bool:
-        """Whether other pairs are turned than by transformers, or none at all."""
+        """Whether the pairs differ from transformers' own, as `against` says in words."""
         return self.spec is not None and bool(not self.spec.is_rotation or self.moved or self.still)
 
     @property

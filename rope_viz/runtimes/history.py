@@ -239,10 +239,16 @@ def is_next(runtime: str, older: str, newer: str) -> bool:
 
 def format_releases(runtime: str, releases: Sequence[str]) -> str:
     """Return releases as text: those that follow each other without a gap as "5.3.0 to 5.24.0"."""
+    runs = list_runs(runtime, releases)
+    return join_items([run[0] if len(run) == 1 else TEXTS("history.span", first=run[0], last=run[-1]) for run in runs])
+
+
+def list_runs(runtime: str, releases: Sequence[str]) -> list[list[str]]:
+    """Return releases in groups that follow each other without a gap."""
     runs: list[list[str]] = []
     for release in releases:
         if runs and is_next(runtime, runs[-1][-1], release):
             runs[-1].append(release)
         else:
             runs.append([release])
-    return join_items([run[0] if len(run) == 1 else TEXTS("history.span", first=run[0], last=run[-1]) for run in runs])
+    return runs

@@ -35,9 +35,7 @@ def tags(page: str, query: str, picture: Picture | None) -> str:
         asked = urlencode({**_query_of(picture, given), KEY: "1"})
         image = f"{public}{PREFIX}/picture/{picture.address}.png?{asked}"
     title = NAME if page == "home" else str(APP("page_title", page=title))
-    url = f"{public}/{path}"
-    if in_language := urlencode(write_address.write_language(current_language())):
-        url += f"{'&' if '?' in path else '?'}{in_language}"
+    url = write_address.add_language(f"{public}/{path}")
     return format_tags(title, str(hands.TEXTS("headline")), url=url, image=image, public=public)
 
 

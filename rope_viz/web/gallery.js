@@ -10,7 +10,7 @@ const makeAddress = (picture, form, query = "") => new URL(`../picture/${picture
 const CONTENTS = {
   address: ({ picture, asked }) => makeAddress(picture, "svg", asked),
   embed: ({ picture, asked, title }) => `<img src="${makeAddress(picture, "svg", asked)}" alt="${title}">`,
-  command: ({ picture, asked }) => `rope-viz figure ${asked ? `'${picture}?${asked}'` : picture} llama-3.1-8b -o ${picture.replace("/", "-")}.svg`,
+  command: ({ picture, asked }) => `rope-viz figure ${asked ? `'${picture}?model=llama-3.1-8b&${asked}'` : `${picture} llama-3.1-8b`} -o ${picture.replace("/", "-")}.svg`,
   python: ({ picture, asked }) => `from rope_viz.reports.draw import figure\n\nwith open("${picture.replace("/", "-")}.svg", "wb") as file:\n    file.write(figure("${asked ? `${picture}?${asked}` : picture}"))\n`,
 };
 

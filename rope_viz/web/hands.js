@@ -77,6 +77,7 @@ function writeSentence(s) {
     s.ui.values[part]?.push(node);
     return node;
   });
+  // A full-width stop has its blank in it.
   s.ui.now.replaceChildren(first, first.endsWith("。") ? "" : " ", ...parts);
   s.ui.note.textContent = s.stage || rates[0] * DEGREES < 40 || !pair ? "" : fill(texts.first, { step: formatStep(rates[0]) });
   s.ui.stages.forEach((node, stage) => node.setAttribute("aria-pressed", String(stage === s.stage)));

@@ -11,6 +11,7 @@ from rope_viz.cli.main import main
 from rope_viz.figures.badge import describe, make_badge, measure
 from rope_viz.models.catalog import catalog
 from rope_viz.runtimes.compare import compare
+from rope_viz.texts import use_language
 from tests.offenders import for_each
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -84,3 +85,12 @@ def test_no_badge_without_rotary_embedding(config, tmp_path, capsys):
     path.write_text(config)
     assert main(["badge", str(path), "-o", str(tmp_path / "badge.svg")]) == 2
     assert not (tmp_path / "badge.svg").exists()
+
+
+def test_a_chinese_badge_has_room_for_full_width_characters():
+    assert measure("一致；按规则") == 66
+    with use_language("zh"):
+        svg = make_badge(catalog()["qwen3-8b"].config, "")
+    wide = sum(letter >= "\u3000" for letter in texts_of(svg)[-1])
+    assert wide > 4
+    assert int(ET.fromstring(svg).get("width")) > 11 * wide

@@ -1,6 +1,7 @@
 """Text uses the fonts of the style, and installed fonts for glyphs that those lack."""
 
 import pytest
+from matplotlib import font_manager
 from matplotlib.font_manager import FontEntry, fontManager
 
 from rope_viz.figures import files, theme
@@ -72,9 +73,11 @@ def test_picture_without_a_font_is_in_english_with_a_line_below(monkeypatch):
 
 
 def test_a_font_that_is_no_longer_installed_is_not_used(monkeypatch, tmp_path):
-    gone = FontEntry(fname=str(tmp_path / "gone.ttc"), name="Noto Sans CJK SC")
-    monkeypatch.setattr(fontManager, "ttflist", [*fontManager.ttflist, gone])
-    assert gone.fname not in render_sheet.find_font_files().values()
+    left = next(entry for entry in fontManager.ttflist if entry.name == "DejaVu Sans")
+    gone = FontEntry(fname=str(tmp_path / "gone.ttf"), name=left.name)
+    monkeypatch.setattr(fontManager, "ttflist", [left, gone])
+    monkeypatch.setattr(font_manager, "findSystemFonts", list)
+    assert render_sheet.find_font_files() == {left.name: left.fname}
 
 
 def test_font_of_the_language_is_preferred(monkeypatch):

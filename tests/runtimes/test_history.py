@@ -6,9 +6,12 @@ import pytest
 
 from rope_viz.cli.main import main
 from rope_viz.models.catalog import catalog
+from rope_viz.pages.model.runtimes.history import LaneSpan, format_ends
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.history import format_releases, is_next, read_numbers, trace_releases
 from rope_viz.runtimes.releases import RELEASES, format_version
+from rope_viz.texts import use_language
+from rope_viz.texts.languages import list_languages
 from tests.configs import llama, yarn
 
 ATTENTION = llama(
@@ -19,6 +22,13 @@ QWEN3 = llama(model_type="qwen3", head_dim=64, max_position_embeddings=4096, rop
 
 def traced(config, runtime):
     return next(history for history in trace_releases(config) if history.runtime == runtime)
+
+
+@pytest.mark.parametrize("language", list_languages())
+def test_a_span_with_gaps_is_named_by_its_ends_in_every_language(language):
+    releases = ("5.0.0", "5.10.4", "5.24.0")
+    with use_language(language):
+        assert format_ends(LaneSpan("transformers", releases, "", "", "agrees", "executed")) == "5.0.0 … 5.24.0"
 
 
 def test_every_known_release_is_in_one_span_in_order():

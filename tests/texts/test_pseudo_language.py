@@ -63,8 +63,8 @@ def test_sentences_have_the_same_entries_in_every_language(model):
             query = {"model": example_model(picture, model), "lang": language}
             request = read_address.read_request(registry.page(picture.page), query)
             with use_language(language):
-                said = picture.refuses(request) or picture(picture.finished(request)).sentence
-            found.append(getattr(said, "entries", ()))
+                shown = picture.refuses(request) or picture(picture.finished(request)).sentence
+            found.append(getattr(shown, "entries", ()))
         if found[0] != found[1]:
             other[picture.address] = found
     assert other == {}

@@ -161,7 +161,7 @@ def find_named_line(note: Mapping[str, Any], looks: Mapping[str, str]) -> str | 
     colour = (note.get("font") or {}).get("color")
     for name in sorted(looks, key=len, reverse=True):
         begins = text == name or re.match(rf"{re.escape(name)}(?=[\s:,×÷：，])", text)
-        short = len(text) > 2 and name.startswith(text) and name[len(text) :][:1] in ("", " ", ",")
+        short = len(text) > 2 and name.startswith(text) and name[len(text) :][:1] in ("", " ", ",", "，", "（")
         if looks[name] == colour and (begins or short):
             return name
     return None

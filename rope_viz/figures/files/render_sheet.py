@@ -240,8 +240,8 @@ def find_font_files() -> dict[str, str]:
     for file in sorted({*findSystemFonts()}.difference(entry.fname for entry in fontManager.ttflist)):
         with contextlib.suppress(OSError, RuntimeError):  # no readable font
             fontManager.addfont(file)
-    listed = {entry.name: entry.fname for entry in fontManager.ttflist if not entry.name.startswith(BOXES)}
-    return {name: file for name, file in listed.items() if Path(file).is_file()}
+    listed = (entry for entry in fontManager.ttflist if not entry.name.startswith(BOXES))
+    return {entry.name: entry.fname for entry in listed if Path(entry.fname).is_file()}
 
 
 @functools.lru_cache(maxsize=256)

@@ -13,7 +13,7 @@ from rope_viz.figures import theme
 from rope_viz.figures.words import footnote, plain
 from rope_viz.runtimes import Emulation
 from rope_viz.runtimes.asked_engines import AS_INTENDED, name_verdict
-from rope_viz.runtimes.history import History, Span, format_releases, is_next, trace_releases
+from rope_viz.runtimes.history import History, Span, format_releases, is_next, list_runs, trace_releases
 from rope_viz.runtimes.releases import REFERENCE, RELEASES, format_name
 from rope_viz.runtimes.verdict_counts import State, find_state
 from rope_viz.texts import Texts, join
@@ -159,8 +159,9 @@ def draw_texts(texts: Sequence[tuple[float, float, str]], side: str, colour: str
 
 def format_ends(span: LaneSpan) -> str:
     """Return the first and last release of a span, "…" between them where others are left out."""
-    text = format_releases(span.runtime, span.releases)
-    return f"{span.releases[0]} … {span.releases[-1]}" if ", " in text else text
+    if len(list_runs(span.runtime, span.releases)) > 1:
+        return f"{span.releases[0]} … {span.releases[-1]}"
+    return format_releases(span.runtime, span.releases)
 
 
 def list_releases(found: Sequence[History]) -> dict[str, list[str]]:
