@@ -1,7 +1,10 @@
 """The gallery: thumbnails load, the search finds a figure, and a card opens its page or copies its command."""
 
+import shlex
+
 from playwright.sync_api import expect
 
+from rope_viz.cli.main import main
 from rope_viz.pages.registry import doors
 from tests.browser.test_every_page import BUTTONS, MOST_BUTTONS
 
@@ -25,6 +28,20 @@ def test_gallery_cards_can_be_found_opened_and_copied(visit):
     expect(view.page.locator(".rv-gallery h2:visible")).to_have_count(1)
     view.page.locator(".rv-gallery li:visible a").first.click()
     view.page.wait_for_url("**/model?**")
+    assert view.errors == []
+
+
+def test_a_command_copied_in_chinese_draws_the_figure_in_chinese(visit, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    view = visit(permissions=["clipboard-read", "clipboard-write"]).open("/gallery?lang=zh")
+    view.page.locator(".rv-filter input").fill("rotation/pairings")
+    card = view.page.locator(".rv-gallery li:visible").first
+    card.locator("a").focus()
+    card.locator("button.command").click()
+    view.until("navigator.clipboard.readText().then((text) => text.startsWith('rope-viz figure'))")
+    command = view.page.evaluate("navigator.clipboard.readText()").replace(".svg", ".csv")
+    assert main(shlex.split(command)[1:]) == 0
+    assert "模型" in next(tmp_path.glob("*.csv")).read_text(encoding="utf-8-sig")
     assert view.errors == []
 
 
