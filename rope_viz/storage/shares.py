@@ -1,0 +1,58 @@
+"""How much of something scarce each visitor holds: open pages, bytes of files, places in a queue.
+
+A visitor is a network address (`visitor_name` in `rope_viz/ui/visitors.py`). The name "" is this process itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+
+
+class Shares:
+    """Amounts by visitor, with a limit for each visitor and one for all of them together.
+
+    Safe for use by several threads.
+    """
+
+    def __init__(self, most: int, most_of_visitor: int) -> None:
+        self.most = most
+        self.most_of_visitor = most_of_visitor
+        self._amounts = Counter[str]()
+        self._lock = threading.Lock()
+
+    @property
+    def total(self) -> int:
+        """What all visitors hold together."""
+        with self._lock:
+            return self._amounts.total()
+
+    def of(self, visitor: str) -> int:
+        """Return what a visitor holds."""
+        with self._lock:
+            return self._amounts.get(visitor, 0)
+
+    def has_room(self, visitor: str, amount: int = 1) -> bool:
+        """Return whether a visitor may take more."""
+        with self._lock:
+            return self._fits(visitor, amount)
+
+    def take(self, visitor: str, amount: int = 1) -> bool:
+        """Take more if both limits allow it, and return whether it was taken."""
+        with self._lock:
+            if not self._fits(visitor, amount):
+                return False
+            self._amounts[visitor] += amount
+            return True
+
+    def give_back(self, visitor: str, amount: int = 1) -> None:
+        """Give back what was taken. A visitor who holds nothing is forgotten."""
+        with self._lock:
+            self._amounts[visitor] -= amount
+            if self._amounts[visitor] <= 0:
+                del self._amounts[visitor]
+
+    def _fits(self, visitor: str, amount: int) -> bool:
+        mine = self._amounts.get(visitor, 0) + amount
+        everyone = self._amounts.total() + amount
+        return mine <= self.most_of_visitor and everyone <= self.most

@@ -1,0 +1,30 @@
+"""Shares of visitors: what one holds, what all hold, and both limits."""
+
+from __future__ import annotations
+
+from rope_viz.storage.shares import Shares
+
+
+def test_a_visitor_takes_no_more_than_its_share() -> None:
+    shares = Shares(10, 4)
+    assert shares.take("a", 4)
+    assert not shares.take("a")
+    assert shares.of("a") == 4
+
+
+def test_all_visitors_take_no_more_than_there_is() -> None:
+    shares = Shares(10, 4)
+    taken = [shares.take(visitor, 4) for visitor in "abc"]
+    assert taken == [True, True, False]
+    assert shares.total == 8
+    assert shares.has_room("c", 2)
+    assert not shares.has_room("c", 3)
+
+
+def test_what_is_given_back_can_be_taken_again_and_nobody_is_remembered() -> None:
+    shares = Shares(4, 4)
+    for number in range(1000):
+        assert shares.take(f"visitor {number}", 4)
+        shares.give_back(f"visitor {number}", 4)
+    assert shares.total == 0
+    assert not shares._amounts
