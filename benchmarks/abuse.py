@@ -1,11 +1,12 @@
 """Abuse test: hostile requests against a real server, and what a second user notices.
 
 Run by hand: python benchmarks/abuse.py --minutes 10 --addresses 40. Starts its own server. The attacker, at one or
-several addresses from 127.0.1.1 on and in a process of its own with a low priority, sends all of `abuse_kinds.KINDS` at
-once: addresses, contents, configs in links, previews, files dropped in sessions, slow readers and more. A second
-visitor, at 127.0.0.2, asks for a plain picture and for the health check four times a second. Prints the memory of the
-server and of its workers, the second visitor's times, answers by kind and status, and tracebacks. The last lines
-compare each with its limit. Linux only: other systems have no second loopback address.
+several addresses from 127.0.1.1 on and in a process of its own with a low priority, sends all kinds of
+`abuse_requests.py` at once: addresses, contents, configs in links, previews, files dropped in sessions, slow readers
+and more. A second visitor, at 127.0.0.2, asks for a plain picture and for the health check four times a second. Prints
+the memory of the server and of its workers, the second visitor's times, answers by kind and status, and tracebacks.
+The last lines compare each with its limit. `abuse_kinds.py` sends other kinds, each alone. Linux only: other systems
+have no second loopback address.
 
 With --costs it prints memory and processor time of the slowest known addresses instead, each on a fresh server.
 """
@@ -14,47 +15,27 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import multiprocessing
 import os
 import random
 import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks.abuse_kinds import KINDS, SLOWEST, hostile_contents, request
-from rope_viz.picture import public_address
-from tests.browser.processes import Server, find_free_port, running_process, wait_for_answer
+from benchmarks.abuse_requests import KINDS, SLOWEST, hostile_contents, request
+from benchmarks.watched_server import ROOT, list_descendants, read_cpu_seconds, read_memory, watched_server
 
-ROOT = Path(__file__).resolve().parents[1]
 USER = "127.0.0.2"
 PLAIN = "/rope-viz/picture/scaling/comparison.packed?base={base}"
 HEALTH = "/_stcore/health"
 INTERVAL = 0.25
 AT_ONCE = 3
 """Requests of each kind at one time."""
-LARGEST = 600
+LARGEST = 500
 """MB that the server's process may take."""
-# Runs Streamlit, and writes what the caches hold by their own count into a file, whose name is the first argument.
-COUNTING = """
-import pathlib, sys, threading, time
-from rope_viz.picture import blob_store, config_link
-from rope_viz.ui import picture_route
-path = pathlib.Path(sys.argv.pop(1))
-CACHES = (blob_store.STORE, config_link.LINKS, picture_route.GALLERY)
-def count():
-    while True:
-        path.write_text(str(sum(cache.size for cache in CACHES)))
-        time.sleep(1)
-threading.Thread(target=count, daemon=True).start()
-from streamlit.web.cli import main
-main()
-"""
 
 
 @dataclass
@@ -121,39 +102,8 @@ async def use(url: str, seconds: float, pid: int, observations: Observations) ->
 
 def watch(pid: int, observations: Observations) -> None:
     """Record the resident memory of the server and of each process that it started."""
-    observations.server.append(resident(pid))
-    observations.workers += [resident(each) for each in descendants(pid)] or [0.0]
-
-
-def resident(pid: int) -> float:
-    """Return the resident memory of a process in MB, 0 if it has ended."""
-    with contextlib.suppress(OSError, StopIteration):
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
-    return 0.0
-
-
-def descendants(pid: int) -> list[int]:
-    """Return the processes that a process started, and theirs."""
-    found = []
-    for folder in Path(f"/proc/{pid}/task").glob("*"):
-        with contextlib.suppress(OSError):
-            found += [int(each) for each in (folder / "children").read_text().split()]
-    return found + [each for child in found for each in descendants(child)]
-
-
-@contextlib.contextmanager
-def counted_server(root: Path = ROOT) -> Iterator[tuple[Server, Path]]:
-    """Run a server that writes its log and its caches' own count into files; yield it and their folder."""
-    with tempfile.TemporaryDirectory() as folder:
-        at, port = Path(folder), find_free_port()
-        options = ["--server.headless", "true", "--server.port", str(port)]
-        command = [sys.executable, "-c", COUNTING, str(at / "count"), "run", "app.py", *options]
-        url = f"http://127.0.0.1:{port}"
-        environment = {**os.environ, public_address.SETTING: url}
-        with (at / "log").open("wb") as log, running_process(command, cwd=root, stderr=log, env=environment) as process:
-            wait_for_answer(process, url + HEALTH)
-            yield Server(url, process), at
+    observations.server.append(read_memory(pid))
+    observations.workers += [read_memory(child) for child in list_descendants(pid)] or [0.0]
 
 
 def print_times(name: str, times: list[float], most: tuple[float, float]) -> bool:
@@ -170,19 +120,19 @@ def print_times(name: str, times: list[float], most: tuple[float, float]) -> boo
 def measure_abuse(options: argparse.Namespace) -> int:
     """Attack a server and print what was observations; return 1 if a limit was broken."""
     seconds, observations = 60.0 * options.minutes, Observations()
-    with counted_server(options.root) as (server, folder):
-        asyncio.run(use(server.url, 2.0, server.process.pid, Observations()))
-        before = resident(server.process.pid)
+    with watched_server(options.root) as server:
+        asyncio.run(use(server.url, 2.0, server.pid, Observations()))
+        before = server.read_memory()
         results: multiprocessing.Queue[dict[tuple[str, int], int]] = multiprocessing.Queue()
         task = (server.url, seconds, options.addresses, options.seed, results)
         attacker = multiprocessing.Process(target=attack, args=task)
         attacker.start()
-        asyncio.run(use(server.url, seconds, server.process.pid, observations))
+        asyncio.run(use(server.url, seconds, server.pid, observations))
         answers = results.get(timeout=300)
         attacker.join()
         time.sleep(options.after)
-        after, count = resident(server.process.pid), int((folder / "count").read_text() or 0) / (1 << 20)
-        left, log = len(descendants(server.process.pid)), (folder / "log").read_text(errors="replace")
+        after, count = server.read_memory(), server.read_cached()
+        left, log = len(list_descendants(server.pid)), server.read_log()
     print("the attacker's answers by status (0: closed by one side)")
     for kind in KINDS:
         print(f"  {kind:16s}", {status: count for (own, status), count in sorted(answers.items()) if own == kind})
@@ -210,28 +160,20 @@ def measure_abuse(options: argparse.Namespace) -> int:
     return 0 if all(met) else 1
 
 
-def cpu_seconds(pid: int) -> float:
-    """Return the processor time of a process, 0 if it has ended."""
-    with contextlib.suppress(OSError):
-        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
-    return 0.0
-
-
 async def measure_costs(root: Path, address: str) -> tuple[int, float, float, float]:
     """Return status, seconds, MB more at the peak and processor seconds of one address on a fresh server."""
-    with counted_server(root) as (server, _):
-        pid = server.process.pid
+    with watched_server(root) as server:
+        pid = server.pid
         await request(server.url, PLAIN.format(base=10_000), source=USER)
         await asyncio.sleep(3.0)
         cpu: dict[int, float] = {}
 
         def look() -> float:
             """Record the processor time of each process, as some end with the answer; return the memory of all."""
-            pids = [pid, *descendants(pid)]
+            pids = [pid, *list_descendants(pid)]
             for each in pids:
-                cpu[each] = max(cpu.get(each, 0.0), cpu_seconds(each))
-            return sum(map(resident, pids))
+                cpu[each] = max(cpu.get(each, 0.0), read_cpu_seconds(each))
+            return sum(map(read_memory, pids))
 
         memory, before, start = look(), sum(cpu.values()), time.monotonic()
         peak, asked = memory, asyncio.ensure_future(request(server.url, f"/rope-viz/picture/{address}", source=USER))

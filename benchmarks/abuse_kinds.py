@@ -1,363 +1,567 @@
-"""Hostile requests of `abuse.py`, one function for each way into the server."""
+"""Abuse by kind: each hostile kind alone for some minutes, and what a second visitor notices of it.
+
+Run by hand: python benchmarks/abuse_kinds.py --seconds 180. Each kind gets a server of its own. The attacker is at
+127.0.1.1 and the following addresses, in a process of its own with a low priority. A second visitor, at 127.0.0.2,
+asks all the time for the health check, for pictures that must be drawn, for pictures of an own config, and opens
+pages. Prints a line for each kind, with PASS or FAIL, and ends with exit code 1 after any FAIL. The last kind needs
+no server: commands that ask servers which never come to an end.
+
+--kinds takes some of the kinds by parts of their names, --list prints the names. Linux only: other systems have no
+second loopback address.
+"""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
-import base64
 import functools
 import io
+import itertools
 import json
+import multiprocessing
+import os
 import random
 import re
-import secrets
-import zlib
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+import socket
+import sys
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import websockets
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_token_string
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-from rope_viz.figures.files import FORMS
-from rope_viz.pages import registry
-from rope_viz.picture import blob_store
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.abuse_requests import PICTURE, pack_contents, request
+from benchmarks.dripping_servers import measure_commands
+from benchmarks.hostile_texts import DOORS, TEXTS, make_config, make_query
+from benchmarks.sessions import FAILURES, Run, connect, finish_run, make_rerun, run_page
+from benchmarks.visitor import PAGES, Visitor
+from benchmarks.watched_server import ROOT, watched_server
 
-PICTURE = "/rope-viz/picture"
-MODEL = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
+VISITOR = "127.0.0.2"
 MIB = 1 << 20
-SLOWEST = (
-    "frequencies/heatmap.png?width=4800px&height=4800px&dpi=140",
-    "recall/needle.png?method=yarn&recall.length=16384&recall.at=1024",
-    "recall/loss.png?recall.chain=2048",
-    "recall/needle.svg?recall.at=903",
-    "precision/scores.pdf?height=4800px",
-    "scaling/comparison.png?width=50in",
-    "recall/lengths.png",
-    "heads/across.png?width=4800px&height=4800px",
-    "decay/bases.packed",
-    "heads/across.svg?width=50in",
-    "decay/curves.packed?decay.backend=torch-cpu",
-)
-"""The addresses that took longest before they had limits, the slowest first."""
-HOSTILE = ("", "nan", "1e999", "-1", "0", "\0", "<script>", "' or 1=1", "../../etc/passwd", "٣", "9" * 400, "[" * 900)
+LIMITS = {"health": 1.0, "picture": 2.0, "own config": 4.0, "page": float("inf")}
+"""Seconds that the second visitor may wait. A page has no limit, but each must open."""
+LARGEST = 500
+"""MB that the server's process may take."""
+MORE = 200
+"""MB that it may have more than at its start, once the attacker has left."""
+FORBIDDEN = ("500", "page with an error")
+"""Answers to the attacker that are faults."""
+LISTS = "[" + "[]," * 1_900_000 + "[]]"
+"""JSON of 5.7 MB that takes 130 MB as Python's lists."""
+LONG = json.dumps("x" * (5 * MIB))
+HEATMAP = f"{PICTURE}/frequencies/heatmap.html"
 
 
-async def request(
-    url: str,
-    path: str,
-    *,
-    source: str,
-    method: str = "GET",
-    body: bytes = b"",
-    headers: Sequence[str] = (),
-    leave: float | None = None,
-) -> int:
-    """Send one request from an address of this machine; return the status, 0 for a connection that was closed.
+class Attack:
+    """An attack on a server: its address, the attacker's randomness, and the answers by what they were."""
 
-    `leave` hangs up after so many seconds.
-    """
-    parts = urlsplit(url)
-    read, write = await asyncio.open_connection(parts.hostname, parts.port, local_addr=(source, 0), limit=1 << 26)
+    def __init__(self, url: str, seed: int = 0) -> None:
+        self.url = url
+        self.chance = random.Random(seed)
+        self.answers = Counter[str]()
+        self._numbers = itertools.count(1)
+
+    def next_number(self) -> int:
+        """Return a number that was not returned before."""
+        return next(self._numbers)
+
+    async def repeat(self, act: Callable[[], Awaitable[object]], pause: float = 0.2) -> None:
+        """Do something again and again, also after a refusal."""
+        while True:
+            try:
+                await act()
+            except websockets.InvalidStatus as refusal:
+                self.answers[f"refused with {refusal.response.status_code}"] += 1
+            except websockets.ConnectionClosed as closed:
+                self.answers[f"closed with {closed.rcvd.code if closed.rcvd else 'no code'}"] += 1
+            except FAILURES as error:
+                self.answers[type(error).__name__] += 1
+            await asyncio.sleep(pause)
+
+    async def ask(self, path: str, source: str, *, method: str = "GET", body: bytes = b"") -> None:
+        """Send one request and count its answer."""
+        status = await request(self.url, path, source=source, method=method, body=body)
+        self.answers[str(status)] += 1
+
+    def count_run(self, run: Run) -> None:
+        """Count a run, and whether its page had an error."""
+        self.answers["page with an error" if run.exceptions else "run"] += 1
+
+
+def source(number: int) -> str:
+    """Return the attacker's address of a number, from 0 on."""
+    return f"127.0.1.{number + 1}"
+
+
+# Reruns of pages
+
+
+async def storm(attack: Attack, *, count: int, rate: float, pages: tuple[str, ...], reads: bool) -> None:
+    """Send so many reruns a second over each of several connections of one address, without waiting."""
+
+    async def flood() -> None:
+        options = {"source": source(0), "ping_interval": None, "max_queue": 1}
+        async with connect(attack.url, **options) as connection:
+            reader = asyncio.create_task(read_all(connection)) if reads else None
+            try:
+                due = time.monotonic()
+                while True:
+                    query = {"base": str(10_000 + attack.next_number())}
+                    await connection.send(make_rerun(attack.chance.choice(pages), query))
+                    attack.answers["sent"] += 1
+                    due = max(due + 1 / rate, time.monotonic() - 1.0)
+                    await asyncio.sleep(max(0.0, due - time.monotonic()))
+            finally:
+                if reader:
+                    reader.cancel()
+
+    await asyncio.gather(*(attack.repeat(flood) for _ in range(count)))
+
+
+async def read_all(connection: websockets.ClientConnection) -> None:
+    """Take everything that a server sends."""
+    async for _ in connection:
+        pass
+
+
+async def wait_for_each(attack: Attack, *, count: int) -> None:
+    """Rerun pages over several connections of one address, each once the last run is done."""
+
+    async def run_on() -> None:
+        async with connect(attack.url, source=source(0)) as connection:
+            while True:
+                query = {"base": str(10_000 + attack.next_number())}
+                attack.count_run(await run_page(connection, attack.chance.choice(PAGES), query))
+
+    await asyncio.gather(*(attack.repeat(run_on) for _ in range(count)))
+
+
+# Values of controls
+
+
+def make_message(field: str, content: str) -> str:
+    """Return a component's state with a large content, as JSON, in one field of its message."""
+    fields = {"name": '"x"', "value": "1", "turn": "1"} | {field: content}
+    written = ", ".join(f'"{name}": {value}' for name, value in fields.items())
+    return '{"message": {' + written + "}}"
+
+
+async def send_large(attack: Attack, *, tabs: int, field: str, content: str) -> None:
+    """Send a large message to every component of two pages, from several tabs of one address."""
+    value = make_message(field, content)
+
+    async def use_tab() -> None:
+        async with connect(attack.url, source=source(0)) as connection:
+            for page in itertools.cycle(("decay", "scaling")):
+                first = await run_page(connection, page, {})
+                for control in first.list_controls("bidi_component"):
+                    state = WidgetState(id=control, json_value=value)
+                    await connection.send(make_rerun(page, {}, state))
+                    attack.count_run(await finish_run(connection, seconds=20))
+
+    await asyncio.gather(*(attack.repeat(use_tab) for _ in range(tabs)))
+
+
+async def send_texts(attack: Attack, *, tabs: int) -> None:
+    """Send texts of 5 MiB to every text field, and to what a browser stores and restores."""
+    stored = (
+        {"restore": {"own": {"text": "x" * (5 * MIB), "tab": True}}},
+        {"restore": {"held": {"decay.typed": "x" * (5 * MIB), "rotation.x": [[]] * 100_000}}},
+        {"message": {"name": "stored", "turn": 7, "value": ["x" * 40] * 100_000}},
+    )
+    values = [json.dumps(value) for value in stored]
+
+    async def use_tab() -> None:
+        async with connect(attack.url, source=source(0)) as connection:
+            for page in itertools.cycle(("decay", "rotation", "recall")):
+                first = await run_page(connection, page, {})
+                texts = first.list_controls("text_area", "text_input")
+                states = [WidgetState(id=control, string_value="x" * (5 * MIB)) for control in texts]
+                states += [
+                    WidgetState(id=control, json_value=value)
+                    for control in first.list_controls("bidi_component")
+                    if control.endswith("shell")
+                    for value in values
+                ]
+                for state in states:
+                    await connection.send(make_rerun(page, {}, state))
+                    attack.count_run(await finish_run(connection, seconds=20))
+
+    await asyncio.gather(*(attack.repeat(use_tab) for _ in range(tabs)))
+
+
+# Connections
+
+
+async def stay_idle(attack: Attack, *, runs: bool) -> None:
+    """Keep 104 connections from each of two addresses, which answer pings; at most, each runs a page once."""
+
+    async def stay(number: int) -> None:
+        async with connect(attack.url, source=source(number % 2)) as connection:
+            attack.answers["open"] += 1
+            if runs:
+                await connection.send(make_rerun("scaling", {}))
+            await read_all(connection)
+        attack.answers["closed by the server"] += 1
+
+    await asyncio.gather(*(attack.repeat(functools.partial(stay, number), pause=1.0) for number in range(208)))
+
+
+async def open_class(attack: Attack) -> None:
+    """Open 120 pages at once from one address, keep them for 20 s, and do so again."""
+    while True:
+        await asyncio.gather(*(open_student(attack) for _ in range(120)))
+
+
+async def open_student(attack: Attack) -> None:
+    """Open a page as a browser does, and keep it for 20 s."""
+    status = await request(attack.url, "/scaling", source=source(0))
+    attack.answers[f"page {status}"] += 1
+    if status != 200:
+        await asyncio.sleep(20.0)
+        return
     try:
-        lines = [f"{method} {path} HTTP/1.1", f"Host: {parts.netloc}", "Connection: close", "Accept-Encoding: gzip"]
-        lines += [
-            *headers,
-            *(["rope-viz: kept"] * (method == "POST")),
-            *([f"Content-Length: {len(body)}"] * bool(body)),
-        ]
-        write.write("\r\n".join([*lines, "", ""]).encode("utf-8", "replace"))
-        for start in range(0, len(body), 1 << 20):
-            write.write(body[start : start + (1 << 20)])
-            await write.drain()
-        answer = await asyncio.wait_for(read.read(), leave or 120)
-        found = re.match(rb"HTTP/1\.1 (\d+)", answer)
-        return int(found[1]) if found else 0
-    except (TimeoutError, OSError):
-        return 0
-    finally:
-        write.close()
+        async with connect(attack.url, source=source(0)) as connection:
+            attack.count_run(await run_page(connection, "scaling", {}))
+            await asyncio.sleep(20.0)
+    except FAILURES as error:
+        attack.answers[f"connection: {type(error).__name__}"] += 1
+        await asyncio.sleep(20.0)
 
 
-def random_address(chance: random.Random) -> str:
-    """Return an address with random and hostile values."""
-    picture = chance.choice(registry.pictures())
-    query = {"model": chance.choice(["llama-3.1-8b", "qwen3-8b-yarn", "deepseek-v3", "kimi-k2-instruct"])}
-    for choice in chance.sample(picture.uses, min(len(picture.uses), chance.randint(0, 4))):
-        options = list(getattr(choice, "options", ()))
-        number = str(chance.choice([1, 16, 903, 2048, 16384, 10_000_000, -5, 1e30]))
-        query[choice.key] = chance.choice([*options, number, chance.choice(HOSTILE)])
-    form = chance.choice(["packed", *FORMS])
-    if chance.random() < 0.3:
-        query |= {"width": chance.choice(["50in", "94px", "4800px", "1e9"]), "height": "4800px"}
-    if chance.random() < 0.2:
-        query |= {"part": str(chance.randint(0, 12)), "view": "0.5,2.5"}
-    return f"{picture.address}.{form}?{urlencode(query)}"
+async def leave_early(attack: Attack) -> None:
+    """Ask for 300 pictures at once from 12 addresses, and hang up after 0.4 s."""
+
+    async def ask(number: int) -> None:
+        path = f"{PICTURE}/scaling/comparison.packed?base={20_000 + attack.next_number()}"
+        status = await request(attack.url, path, source=source(number % 12), leave=0.4)
+        attack.answers["left" if status == 0 else str(status)] += 1
+
+    await asyncio.gather(*(attack.repeat(functools.partial(ask, number), pause=0.0) for number in range(300)))
+
+
+# Bodies and answers
+
+
+async def send_slowly(attack: Attack, *, addresses: int) -> None:
+    """Send 8 bodies of 48 MiB from each address, each at 18 KiB/s."""
+    parts = urlsplit(attack.url)
+    path = f"{PICTURE}/decay/curves.packed?decay.show=own"
+    head = f"POST {path} HTTP/1.1\r\nHost: {parts.netloc}\r\nrope-viz: kept\r\nContent-Length: {48 * MIB}\r\n\r\n"
+
+    async def send(number: int) -> None:
+        read, write = await asyncio.open_connection(
+            parts.hostname, parts.port, local_addr=(source(number % addresses), 0)
+        )
+        answer = asyncio.create_task(read.readline())
+        try:
+            write.write(head.encode())
+            while not answer.done():
+                write.write(bytes(18 << 10))
+                await write.drain()
+                await asyncio.wait({answer}, timeout=1.0)
+            line = answer.result().split()
+            attack.answers[line[1].decode() if len(line) > 1 else "closed"] += 1
+        finally:
+            answer.cancel()
+            write.close()
+
+    await asyncio.gather(*(attack.repeat(functools.partial(send, number)) for number in range(8 * addresses)))
+
+
+async def read_little(attack: Attack, *, every: float | None) -> None:
+    """Ask for a cached file of 5.9 MB with 240 clients of 8 addresses, and read nothing, or 16 bytes sometimes."""
+    parts = urlsplit(attack.url)
+    await request(attack.url, HEATMAP, source=source(0))
+    loop = asyncio.get_running_loop()
+
+    async def ask(number: int) -> None:
+        client = socket.socket()
+        # The system would take some megabytes for a client that reads nothing.
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.setblocking(False)
+        client.bind((source(number % 8), 0))
+        try:
+            await loop.sock_connect(client, (parts.hostname, parts.port))
+            packed = "Accept-Encoding: gzip\r\n" if number % 4 else ""
+            head = f"GET {HEATMAP} HTTP/1.1\r\nHost: {parts.netloc}\r\n{packed}\r\n"
+            await loop.sock_sendall(client, head.encode())
+            attack.answers["asked"] += 1
+            while every is None:
+                await asyncio.sleep(1.0)
+                # A reset ends the wait; what has arrived stays unread.
+                if client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+                    break
+            while every is not None and await loop.sock_recv(client, 16):
+                await asyncio.sleep(every)
+            attack.answers["closed by the server"] += 1
+        finally:
+            client.close()
+
+    await asyncio.gather(*(attack.repeat(functools.partial(ask, number)) for number in range(240)))
 
 
 @functools.cache
-def hostile_contents() -> list[tuple[str, str, bytes]]:
-    """Return (picture, end of the query, content) of contents that are large, deep or dense."""
-    found = []
-    for size in (1_000, 30_000, 300_000):
-        answers = [
-            {"method": f"m{i}", "length": i + 1, "depth": i / size, "repeat": 0, "right": True} for i in range(size)
-        ]
-        packed = io.BytesIO()
-        np.savez_compressed(packed, q=np.zeros(size * 100, dtype=bool))
-        evaluation = json.dumps({"version": 1, "answers": answers}).encode()
-        scaling = {"scaling": {"name": "yarn"}, "x": [1] * size}
-        own = "decay.show=own&decay.source"
-        found += [
-            ("decay/curves", f"{own}=file&decay.file", b"a.npz\0" + packed.getvalue()),
-            ("decay/curves", f"{own}=file&decay.file", b"a.csv\0" + b"1," * size),
-            ("decay/curves", f"{own}=typed&decay.typed", json.dumps({"q": "1 " * size}).encode()),
-            ("recall/yours", "recall.file", b"a.json\0" + evaluation),
-            ("recall/yours", "recall.file", b"a.json\0" + b"[" * size),
-            ("runtimes/curves", "model=custom&own", json.dumps({f"k{i}": i for i in range(size)}).encode()),
-            ("runtimes/curves", "model=custom&own", b'{"a":[' + b"[]," * size + b"1]}"),
-            ("frequencies/wavelengths", "spec", json.dumps(scaling).encode()),
-        ]
-    return found
+def pack_zeros() -> bytes:
+    """Return an npz of 8.5 kB with 8 Mi numbers."""
+    packed = io.BytesIO()
+    np.savez_compressed(packed, q=np.zeros(8 * MIB, np.int8))
+    return b"a.npz\0" + packed.getvalue()
 
 
-def pack_contents(*contents: bytes) -> tuple[list[str], bytes]:
-    """Return the names of contents, and the body of a POST that sends them."""
-    salted = [secrets.token_bytes(blob_store.SALT) + each for each in contents]
-    body = b"".join(len(each).to_bytes(4, "little") + each for each in salted)
-    return [blob_store.name_of(each) for each in salted], body
+async def send_packed(attack: Attack, *, asks_again: bool) -> None:
+    """Send such an npz 40 times at once from 8 addresses, or once from two, which then ask for it 120 times at once."""
+    path = f"{PICTURE}/decay/curves.packed?decay.show=own&decay.source=file&decay.file="
+
+    async def send(number: int) -> None:
+        (name,), body = pack_contents(pack_zeros())
+        await attack.ask(path + name, source(number % 8), method="POST", body=body)
+
+    async def ask(name: str, number: int) -> None:
+        await attack.ask(f"{path}{name}&base={20_000 + attack.next_number()}", source(number))
+
+    if not asks_again:
+        return await all_of(attack.repeat(functools.partial(send, number), pause=0.0) for number in range(40))
+    asks = []
+    for number in range(2):
+        (name,), body = pack_contents(pack_zeros())
+        await attack.ask(path + name, source(number), method="POST", body=body)
+        asks += [functools.partial(ask, name, number)] * 120
+    return await all_of(attack.repeat(each, pause=0.0) for each in asks)
 
 
-async def ask_picture(url: str, source: str, chance: random.Random) -> int:
-    """Ask for a random or a slow picture, and perhaps hang up."""
-    leave = chance.choice([None, 1.0, 4.0])
-    slow = f"recall/needle.packed?part=9&recall.length=16384&method=yarn&base={chance.randint(10_000, 99_999)}"
-    address = chance.choice([random_address(chance), chance.choice(SLOWEST), slow])
-    return await request(url, f"{PICTURE}/{address}", source=source, leave=leave)
+async def all_of(endless: object) -> None:
+    """Wait for coroutines that never end."""
+    await asyncio.gather(*endless)  # type: ignore[misc]
 
 
-async def ask_page(url: str, source: str, chance: random.Random) -> int:
-    """Ask for a page with a long model, or a scene with many digits."""
-    page = f"/{quote(chance.choice(['scaling', 'recall', 'nowhere', 'a/b/c']))}?{urlencode({'model': 'x' * 9000})}"
-    scene = f"/scene/{'1' * chance.choice([1, 4_300, 4_301, 9_000])}"
-    return await request(url, chance.choice([page, scene]), source=source)
+# Texts
 
 
-async def send_content(url: str, source: str, chance: random.Random) -> int:
-    """Send a large, deep or dense content, or half of it."""
-    address, query, content = chance.choice(hostile_contents())
-    (name,), body = pack_contents(content)
-    path = f"{PICTURE}/{address}.{chance.choice(['packed', 'svg', 'json'])}?{query}={name}"
-    if chance.random() < 0.2:
-        return await half_body(url, source, path, body)
-    return await request(url, path, source=source, method="POST", body=body, leave=chance.choice([None, 1.0, 4.0]))
+async def send_hostile_texts(attack: Attack) -> None:
+    """Send surrogates and control characters in every field of every door, by requests and by pages."""
+
+    async def ask(number: int) -> None:
+        method, path, body = DOORS[number % len(DOORS)](attack.chance)
+        await attack.ask(path, source(number % 4), method=method, body=body)
+
+    async def use_pages(number: int) -> None:
+        async with connect(attack.url, source=source(number % 4)) as connection:
+            page = attack.chance.choice(PAGES)
+            message = make_rerun(page, {})
+            for _ in range(10):
+                await connection.send(message)
+                run = await finish_run(connection)
+                attack.count_run(run)
+                message = make_hostile_run(attack.chance, page, run)
+
+    requests = [attack.repeat(functools.partial(ask, number), pause=0.05) for number in range(8)]
+    pages = [attack.repeat(functools.partial(use_pages, number)) for number in range(4)]
+    await asyncio.gather(*requests, *pages)
 
 
-async def send_scalar(url: str, source: str, chance: random.Random) -> int:
-    """Send a bare number, true or null, or q and k of zeros."""
-    address, query = chance.choice(
-        [
-            ("runtimes/curves", "model=custom&own"),
-            ("frequencies/wavelengths", "spec"),
-            ("decay/curves", "decay.show=own&decay.source=typed&decay.typed"),
-            ("recall/yours", "recall.file"),
-            ("heads/across", "heads.measured"),
-            ("kernels/speeds", "kernels.report"),
-        ]
-    )
-    content = chance.choice([b"1", b"true", b"null", b"-0.0", b'"x"', b"1" * 5_000])
-    if address == "decay/curves":
-        query, content = query.replace("typed", "file"), b"a.csv\0" + b"0,0,0,0\n" * 8
-    (name,), body = pack_contents(content)
-    return await request(url, f"{PICTURE}/{address}.svg?{query}={name}", source=source, method="POST", body=body)
+def make_hostile_run(chance: random.Random, page: str, run: Run) -> bytes:
+    """Return the message of a run with a hostile query, or with a hostile value in one of the page's controls."""
+    if chance.random() < 0.5 or not run.controls:
+        return make_rerun(page, make_query(chance))
+    text = chance.choice(TEXTS)
+    if chance.random() < 0.5:
+        control = chance.choice(run.list_controls("bidi_component"))
+        field = chance.choice(["name", "value", "turn"])
+        return make_rerun(page, {}, WidgetState(id=control, json_value=make_message(field, json.dumps(text))))
+
+    # A form takes its texts when its button is pressed.
+    pasted = json.dumps(make_config(chance))
+    plain = text.encode("utf-8", "replace").decode()
+    texts = [
+        WidgetState(id=control, string_value=chance.choice([pasted, plain]))
+        for control in run.list_controls("text_area", "text_input")
+    ]
+    buttons = [
+        WidgetState(id=control, trigger_value=True)
+        for control in run.list_controls("button")
+        if "FormSubmitter" in control
+    ]
+    return make_rerun(page, {}, *texts, *buttons)
 
 
-async def send_tiny_contents(url: str, source: str, chance: random.Random) -> int:
-    """Send thousands of contents of a few bytes in one body."""
-    names, body = pack_contents(*(b"%d" % number for number in range(chance.choice([2_000, 20_000]))))
-    path = f"{PICTURE}/runtimes/curves.packed?model=custom&own={names[-1]}"
-    return await request(url, path, source=source, method="POST", body=body, leave=chance.choice([None, 3.0]))
+@dataclass(frozen=True)
+class Kind:
+    """A hostile kind: what attacks a server, and the second visitor's address."""
+
+    attack: Callable[[Attack], Awaitable[None]]
+    visitor: str = VISITOR
 
 
-def hostile_config(chance: random.Random) -> dict[str, Any]:
-    """Return a config that was slow to read, or took much memory."""
-    long, salt = "a" * chance.choice([1_000, 100_000, 200_000]), chance.randint(0, 1 << 30)
+def make_storms() -> dict[str, Kind]:
+    """Return the storms of reruns, read and not read, over one page and over all."""
+    storms = {}
+    for pages, where in ((PAGES[:1], "one page"), (PAGES, "many pages")):
+        for reads, how in ((True, "read"), (False, "unread")):
+            run = functools.partial(storm, count=10, rate=16, pages=pages, reads=reads)
+            storms[f"reruns 10 x 16/s, {where}, {how}"] = Kind(run)
+    for count, rate in ((1, 160), (3, 16)):
+        run = functools.partial(storm, count=count, rate=rate, pages=PAGES, reads=True)
+        storms[f"reruns {count} x {rate}/s"] = Kind(run)
+    return storms
+
+
+def make_large_messages() -> dict[str, Kind]:
+    """Return the large messages to all components, by the field that is large."""
+    contents = (("turn", LISTS, 1), ("turn", LISTS, 4), ("value", LISTS, 1), ("name", LISTS, 1), ("turn", LONG, 4))
     return {
-        **MODEL,
-        "rope_theta": 10_000.0 + salt,
-        **chance.choice(
-            [
-                {"model_type": long},
-                {"architectures": [long]},
-                {"layer_types": [long, long]},
-                {"layer_types": [f"{number}{long[:1000]}" for number in range(32)]},
-                {"y": [[]] * 80_000},
-                {"rope_scaling": {"rope_type": long, "factor": 4.0}},
-                {"_name_or_path": long},
-                {"mrope_section": [16, 10**400, 24]},
-            ]
-        ),
+        f"{'lists' if content is LISTS else 'text'} as {field}, tabs {tabs}": Kind(
+            functools.partial(send_large, tabs=tabs, field=field, content=content)
+        )
+        for field, content, tabs in contents
     }
 
 
-def pack_link(chance: random.Random) -> str:
-    """Return the end of a query with a hostile config in it."""
-    packed = zlib.compress(json.dumps(hostile_config(chance), separators=(",", ":")).encode(), 9)
-    return "model=custom&config=" + base64.urlsafe_b64encode(packed).decode().rstrip("=")
-
-
-async def follow_link(url: str, source: str, chance: random.Random) -> int:
-    """Ask for a picture of a config in a link."""
-    picture = chance.choice(["scaling/comparison", "frequencies/wavelengths", "extend/ways", "runtimes/curves"])
-    leave = chance.choice([None, 2.0])
-    return await request(url, f"{PICTURE}/{picture}.packed?{pack_link(chance)}", source=source, leave=leave)
-
-
-async def store_config(url: str, source: str, chance: random.Random) -> int:
-    """Send such a config as a content."""
-    (name,), body = pack_contents(json.dumps(hostile_config(chance)).encode())
-    path = f"{PICTURE}/scaling/comparison.packed?model=custom&own={name}"
-    return await request(url, path, source=source, method="POST", body=body, leave=chance.choice([None, 2.0]))
-
-
-async def preview_link(url: str, source: str, chance: random.Random) -> int:
-    """Ask for a page, whose preview is of a link's config or of a stored content of many MiB."""
-    if chance.random() < 0.5:
-        return await request(url, f"/{chance.choice(['scaling', 'model', 'heads'])}?{pack_link(chance)}", source=source)
-    (name,), body = pack_contents(b"a.json\0[" + b"[]," * chance.choice([100_000, 10_000_000]) + b"1]")
-    path = f"{PICTURE}/heads/across.packed?heads.measured={name}"
-    await request(url, path, source=source, method="POST", body=body)
-    return await request(url, f"/heads?heads.measured={name}", source=source)
-
-
-async def open_home_scene(url: str, source: str, chance: random.Random) -> int:
-    """Ask for Home's scene of a stored config of 9 MiB, or of a link's config."""
-    if chance.random() < 0.5:
-        return await request(url, f"/scene/home?{pack_link(chance)}", source=source)
-    count = chance.choice([100_000, 3_000_000])
-    (name,), body = pack_contents(json.dumps(MODEL).encode()[:-1] + b',"id2label":[' + b"[]," * count + b"1]}")
-    await request(
-        url, f"{PICTURE}/home/turning.packed?model=custom&own={name}", source=source, method="POST", body=body
-    )
-    return await request(url, f"/scene/home?model=custom&own={name}", source=source)
-
-
-async def read_slowly(url: str, source: str, chance: random.Random) -> int:
-    """Ask for a large page without compression, and do not read it."""
-    parts = urlsplit(url)
-    read, write = await asyncio.open_connection(parts.hostname, parts.port, local_addr=(source, 0), limit=1 << 10)
-    try:
-        path = f"{PICTURE}/{chance.choice(['scaling/comparison', 'decay/curves'])}.html"
-        write.write(f"GET {path} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode())
-        start = await asyncio.wait_for(read.read(64), 60)
-        await asyncio.sleep(chance.uniform(5, 40))
-        found = re.match(rb"HTTP/1\.1 (\d+)", start)
-        return int(found[1]) if found else 0
-    except (TimeoutError, OSError):
-        return 0
-    finally:
-        write.close()
-
-
-async def use_session(url: str, source: str, chance: random.Random) -> int:
-    """Open a session, drop large files or send a large state, and leave it open for a while.
-
-    Return the last status of an upload, else 101, or the status with which the session was refused.
-    """
-    pages = {"heads": b"[" + b"[]," * 10_000_000 + b"1]", "recall": b"[" + b"1," * 14_000_000 + b"1]"}
-    pages |= {"model": json.dumps({f"key{number}": number for number in range(300_000)}).encode(), "scaling": b""}
-    page, status = chance.choice(list(pages)), 101
-    try:
-        address = url.replace("http", "ws") + "/_stcore/stream"
-        connecting = websockets.connect(
-            address, subprotocols=["streamlit"], origin=url, max_size=None, local_addr=(source, 0)
-        )
-        async with asyncio.timeout(90), connecting as socket:
-            message = BackMsg()
-            message.rerun_script.page_name = page
-            session, fields = await run_script(socket, message)
-            if not pages[page]:
-                state = message.rerun_script.widget_states.widgets.add()
-                state.id, state.string_value = "text", "x" * chance.choice([MIB // 2, 14 * MIB])
-                await run_script(socket, message)
-            for field in fields[:2] * bool(pages[page]):
-                for _ in range(chance.choice([1, 4])):
-                    content = chance.choice([pages[page], bytes(31 * MIB)])
-                    status = await upload(url, source, session, content, secrets.token_hex(8))
-                state = message.rerun_script.widget_states.widgets.add()
-                state.id = field
-                file = state.file_uploader_state_value.uploaded_file_info.add()
-                file.file_id, file.name, file.size = secrets.token_hex(8), "a.json", len(pages[page])
-                status = await upload(url, source, session, pages[page], file.file_id)
-                file.file_urls.file_id = file.file_id
-                await run_script(socket, message)
-            await asyncio.sleep(chance.uniform(0, 20))
-        return status
-    except websockets.InvalidStatus as refusal:
-        return refusal.response.status_code
-    except (TimeoutError, OSError, websockets.WebSocketException):
-        return 0
-
-
-async def run_script(socket: websockets.ClientConnection, message: BackMsg) -> tuple[str, list[str]]:
-    """Run a page; return the session's id, and the ids of the fields for files."""
-    await socket.send(message.SerializeToString())
-    session, fields = "", []
-    while True:
-        answer = ForwardMsg()
-        answer.ParseFromString(await asyncio.wait_for(socket.recv(), 60))
-        kind = answer.WhichOneof("type")
-        if kind == "new_session":
-            session = answer.new_session.initialize.session_id
-        if kind == "delta" and answer.delta.new_element.WhichOneof("type") == "file_uploader":
-            fields.append(answer.delta.new_element.file_uploader.id)
-        if kind == "script_finished":
-            return session, fields
-
-
-async def upload(url: str, source: str, session: str, content: bytes, file: str) -> int:
-    """Send one file by Streamlit's upload route; return the status."""
-    token = generate_xsrf_token_string()
-    head = b'--edge\r\nContent-Disposition: form-data; name="file"; filename="a.json"\r\n\r\n'
-    headers = [
-        "Content-Type: multipart/form-data; boundary=edge",
-        f"X-Xsrftoken: {token}",
-        f"Cookie: _streamlit_xsrf={token}",
-    ]
-    path, body = f"/_stcore/upload_file/{session}/{file}", head + content + b"\r\n--edge--\r\n"
-    return await request(url, path, source=source, method="PUT", body=body, headers=headers)
-
-
-async def half_body(url: str, source: str, path: str, body: bytes) -> int:
-    """Send the first half of a large body, and wait for what the server does."""
-    parts = urlsplit(url)
-    read, write = await asyncio.open_connection(parts.hostname, parts.port, local_addr=(source, 0))
-    head = f"POST {path} HTTP/1.1\r\nHost: {parts.netloc}\r\nrope-viz: kept\r\nContent-Length: {40 << 20}\r\n\r\n"
-    try:
-        write.write(head.encode() + body[: len(body) // 2] + bytes(8 << 20))
-        answer = await asyncio.wait_for(read.read(), 90)
-        found = re.match(rb"HTTP/1\.1 (\d+)", answer)
-        return int(found[1]) if found else 0
-    except (TimeoutError, OSError):
-        return 0
-    finally:
-        write.close()
-
-
-Kind = Callable[[str, str, random.Random], Awaitable[int]]
 KINDS: dict[str, Kind] = {
-    "pictures": ask_picture,
-    "pages": ask_page,
-    "contents": send_content,
-    "scalars": send_scalar,
-    "tiny contents": send_tiny_contents,
-    "links": follow_link,
-    "stored configs": store_config,
-    "previews": preview_link,
-    "home's scene": open_home_scene,
-    "slow readers": read_slowly,
-    "sessions": use_session,
+    **make_storms(),
+    "reruns 40 that wait": Kind(functools.partial(wait_for_each, count=40)),
+    **make_large_messages(),
+    "texts of 5 MiB, tabs 4": Kind(functools.partial(send_texts, tabs=4)),
+    "idle sockets": Kind(functools.partial(stay_idle, runs=False)),
+    "idle sockets after a run": Kind(functools.partial(stay_idle, runs=True)),
+    "hostile texts": Kind(send_hostile_texts),
+    "slow bodies 4 x 8": Kind(functools.partial(send_slowly, addresses=4)),
+    # Whoever shares the attacker's address still sends small configs.
+    "slow bodies 1 x 8, same address": Kind(functools.partial(send_slowly, addresses=1), source(0)),
+    "240 clients that do not read": Kind(functools.partial(read_little, every=None)),
+    "240 clients that read little": Kind(functools.partial(read_little, every=20.0)),
+    "packed npz sent": Kind(functools.partial(send_packed, asks_again=False)),
+    "packed npz asked for": Kind(functools.partial(send_packed, asks_again=True)),
+    "120 pages of one address": Kind(open_class),
+    "requests that leave": Kind(leave_early),
 }
-"""{kind: what sends one request of it from an address, and returns the status}."""
+COMMANDS = "commands and dripping servers"
+
+
+def run_attack(name: str, url: str, seconds: float, results: multiprocessing.Queue[Counter[str]]) -> None:
+    """Attack for some seconds with one kind, and put the answers."""
+    os.nice(10)
+    attack = Attack(url)
+
+    async def act() -> None:
+        tasks = asyncio.ensure_future(KINDS[name].attack(attack))
+        await asyncio.wait({tasks}, timeout=seconds)
+        tasks.cancel()
+        if tasks.done() and not tasks.cancelled() and (error := tasks.exception()):
+            attack.answers[f"attacker's error: {error!r}"[:200]] += 1
+
+    asyncio.run(act())
+    results.put(attack.answers)
+
+
+@dataclass
+class Outcome:
+    """What was measured while one kind attacked: the visitor, the server's memory in MB and its tracebacks."""
+
+    visitor: Visitor
+    answers: Counter[str]
+    start: float
+    peak: float
+    after: float
+    log: str
+
+    def list_problems(self) -> list[str]:
+        """Return what was not as it must be."""
+        waits = {kind: self.visitor.find_longest(kind) for kind in LIMITS}
+        problems = [f"{kind} {wait:.1f} s" for kind, wait in waits.items() if wait >= LIMITS[kind]]
+        problems += [f"{number} x {problem}" for problem, number in self.visitor.problems.items()]
+        if self.peak > LARGEST:
+            problems.append(f"peak {self.peak:.0f} MB")
+        if self.after > self.start + MORE:
+            problems.append(f"{self.after - self.start:.0f} MB more than at the start")
+        problems += [f"{self.answers[answer]} x {answer}" for answer in FORBIDDEN if self.answers[answer]]
+        problems += [f"{number} x {error}" for error, number in list_errors(self.log).most_common(3)]
+        problems += [answer for answer in self.answers if answer.startswith("attacker's error")]
+        return problems
+
+
+def list_errors(log: str) -> Counter[str]:
+    """Return the last lines of the tracebacks in a log, without the one that Streamlit writes when a client leaves."""
+    last = re.findall(r"^Traceback .*(?:\n(?: .*)?)+(?P<last>\S.*)$", log, re.MULTILINE)
+    return Counter(line[:120] for line in last if "WebSocketDisconnected" not in line)
+
+
+def measure_kind(name: str, options: argparse.Namespace) -> Outcome:
+    """Attack a fresh server with one kind while the second visitor uses it."""
+    with watched_server(options.root, options.port) as server:
+        asyncio.run(Visitor(server, KINDS[name].visitor).use(3.0))
+        start = server.read_memory()
+
+        results: multiprocessing.Queue[Counter[str]] = multiprocessing.Queue()
+        attacker = multiprocessing.Process(target=run_attack, args=(name, server.url, options.seconds, results))
+        attacker.start()
+        visitor = Visitor(server, KINDS[name].visitor)
+        asyncio.run(visitor.use(options.seconds))
+        answers = results.get(timeout=120)
+        attacker.join()
+
+        time.sleep(options.after)
+        log = server.read_log()
+        after, peak = server.read_memory(), server.read_peak()
+    return Outcome(visitor, answers, start, peak, after, log)
+
+
+def print_outcome(name: str, outcome: Outcome) -> bool:
+    """Print what was measured for one kind; return whether everything was as it must be."""
+    waits = " ".join(f"{outcome.visitor.find_longest(kind):7.2f}" for kind in LIMITS)
+    memory = f"{outcome.start:5.0f} {outcome.peak:6.0f} {outcome.after:6.0f}"
+    problems = outcome.list_problems()
+    verdict = "FAIL" if problems else "PASS"
+    numbers = f"{waits}  {memory} {outcome.visitor.threads:7d}  {outcome.visitor.lag:5.2f}"
+    print(f"{name:34s} {numbers}  {verdict}  {'; '.join(problems)}")
+    print(f"    attacker: {dict(outcome.answers.most_common(8))}", flush=True)
+    return not problems
+
+
+def main() -> int:
+    """Measure the kinds; return 1 if one of them failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=180.0, help="of each kind")
+    parser.add_argument("--after", type=float, default=60.0, help="seconds to wait before memory is measured again")
+    parser.add_argument("--kinds", default="", help="parts of names, separated by semicolons; default: all")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the checkout to serve; commands are those of this one")
+    parser.add_argument("--port", type=int, default=0, help="default: a free one")
+    parser.add_argument("--log", action="store_true", help="print the end of each server's log")
+    parser.add_argument("--list", action="store_true", help="only print the names of the kinds")
+    parser.add_argument("--smallest", action="store_true", help="one kind for a few seconds")
+    options = parser.parse_args()
+    if options.smallest:
+        options.seconds, options.after, options.kinds = 3.0, 0.0, "3 x 16"
+
+    wanted = [part.strip() for part in options.kinds.split(";")]
+    names = [name for name in (*KINDS, COMMANDS) if any(part in name for part in wanted)]
+    if not names:
+        parser.error(f"no kind has {options.kinds!r} in its name: --list prints them")
+    if options.list:
+        print("\n".join(names))
+        return 0
+
+    print("longest waits in seconds, memory of the server in MB, most threads, lag of this process in seconds")
+    print(f"{'':34s}  health picture  config    page  start   peak  after threads    lag", flush=True)
+    passed = []
+    for name in names:
+        if name == COMMANDS:
+            passed.append(asyncio.run(measure_commands()))
+            continue
+        outcome = measure_kind(name, options)
+        passed.append(print_outcome(name, outcome))
+        if options.log and outcome.log.strip():
+            print("    log:", outcome.log[-3000:], flush=True)
+    print(f"{sum(passed)} of {len(passed)} kinds passed")
+    return 0 if all(passed) or options.smallest else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
