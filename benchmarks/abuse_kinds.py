@@ -22,6 +22,7 @@ import multiprocessing
 import os
 import random
 import re
+import secrets
 import socket
 import sys
 import time
@@ -36,7 +37,7 @@ import websockets
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks.abuse_requests import PICTURE, pack_contents, request
+from benchmarks.abuse_requests import PICTURE, drop_file, pack_contents, request, upload
 from benchmarks.dripping_servers import measure_commands
 from benchmarks.hostile_texts import DOORS, TEXTS, make_config, make_query
 from benchmarks.sessions import FAILURES, Run, connect, finish_run, make_rerun, run_page
@@ -98,6 +99,11 @@ class Attack:
 def source(number: int) -> str:
     """Return the attacker's address of a number, from 0 on."""
     return f"127.0.1.{number + 1}"
+
+
+async def do_nothing(attack: Attack) -> None:
+    """Leave the server to the second visitor: the times of this machine without an attack."""
+    await asyncio.Event().wait()
 
 
 # Reruns of pages
@@ -361,10 +367,26 @@ async def send_hostile_texts(attack: Attack) -> None:
                 run = await finish_run(connection)
                 attack.count_run(run)
                 message = make_hostile_run(attack.chance, page, run)
+                if attack.chance.random() < 0.3:
+                    message = await drop_hostile(attack, source(number % 4), page, run)
 
-    requests = [attack.repeat(functools.partial(ask, number), pause=0.05) for number in range(8)]
+    requests = [attack.repeat(functools.partial(ask, number), pause=0.0) for number in range(16)]
     pages = [attack.repeat(functools.partial(use_pages, number)) for number in range(4)]
     await asyncio.gather(*requests, *pages)
+
+
+async def drop_hostile(attack: Attack, source: str, page: str, run: Run) -> bytes:
+    """Upload a config with a hostile text, and return the message of a run that finds it in a field for files."""
+    fields = run.list_controls("file_uploader")
+    if not fields:
+        return make_rerun(page, {})
+    file = secrets.token_hex(8)
+    content = json.dumps(make_config(attack.chance)).encode()
+    status = await upload(attack.url, source, run.session, content, file)
+    attack.answers[f"upload {status}"] += 1
+    name = attack.chance.choice(TEXTS).encode("utf-8", "replace").decode()
+    state = drop_file(attack.chance.choice(fields), file, len(content), f"{name}.json")
+    return make_rerun(page, {}, state)
 
 
 def make_hostile_run(chance: random.Random, page: str, run: Run) -> bytes:
@@ -425,6 +447,7 @@ def make_large_messages() -> dict[str, Kind]:
 
 
 KINDS: dict[str, Kind] = {
+    "no attack": Kind(do_nothing),
     **make_storms(),
     "reruns 40 that wait": Kind(functools.partial(wait_for_each, count=40)),
     **make_large_messages(),

@@ -299,11 +299,11 @@ async def use_session(url: str, source: str, chance: random.Random) -> int:
         return 0
 
 
-def drop_file(field: str, file: str, size: int) -> WidgetState:
+def drop_file(field: str, file: str, size: int, name: str = "a.json") -> WidgetState:
     """Return the value of a field for files after one file was dropped into it."""
     state = WidgetState(id=field)
     info = state.file_uploader_state_value.uploaded_file_info.add()
-    info.file_id, info.name, info.size = file, "a.json", size
+    info.file_id, info.name, info.size = file, name, size
     info.file_urls.file_id = file
     return state
 

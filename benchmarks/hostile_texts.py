@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from benchmarks.abuse_requests import pack_config, pack_contents
-from rope_viz.figures.files import FORMS
 from rope_viz.figures.files.style import OF_LINES, PARAMETERS
 from rope_viz.pages import registry
 
@@ -39,6 +38,9 @@ CONFIGS: tuple[dict[str, Any], ...] = (
         "rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8.0}},
         "text_config": {"model_type": "qwen2", "id2label": {"0": "no"}},
     },
+    {"_class_name": "FluxTransformer2DModel"},
+    {"gguf": {"keys": {"general.architecture": "llama"}}},
+    {"model_type": "llama"},
     {"_class_name": "FluxTransformer2DModel", "axes_dims_rope": [16, 56, 56], "attention_head_dim": 128},
     {
         "gguf": {
@@ -47,11 +49,13 @@ CONFIGS: tuple[dict[str, Any], ...] = (
         }
     },
 )
+FORMS = ("packed", "svg", "json", "csv", "html")
+"""Forms of pictures that hold texts and are quick to make."""
 CONTENTS: dict[str, tuple[str, bytes]] = {
-    "decay.typed": ("decay/curves", b'{"q": "1 2 %s", "k": "1 2"}'),
-    "decay.file": ("decay/curves", b"%s.csv\0" + b"1,2,3,4\n" * 8),
+    "decay.show=own&decay.source=typed&decay.typed": ("decay/curves", b'{"q": "1 2 %s", "k": "1 2"}'),
+    "decay.show=own&decay.source=file&decay.file": ("decay/curves", b"%s.csv\0" + b"1,2,3,4\n" * 8),
     "decay.packed": ("decay/curves", b'%s.json\0{"q": [[1, 2, 3, 4]], "%s": "%s"}'),
-    "rotation.x": ("rotation/turned", b'{"x": "%s 1"}'),
+    "rotation.x": ("rotation/rotated", b'{"x": "%s 1"}'),
     "recall.file": (
         "recall/yours",
         b'%s.json\0{"version": 1, "%s": "%s", "answers": [{"method": "%s", "length": 4, "depth": 0.5, '
@@ -61,7 +65,7 @@ CONTENTS: dict[str, tuple[str, bytes]] = {
     "kernels.report": ("kernels/speeds", b'{"device": "%s", "%s": "%s"}'),
     "spec": ("frequencies/wavelengths", b'{"scaling": {"name": "%s"}, "%s": "%s"}'),
 }
-"""{key of a query: a picture that reads it, and a content with places for hostile texts}."""
+"""{end of a query, whose last key names a content: a picture that reads it, a content with places for texts}."""
 
 
 def list_places(config: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -100,7 +104,7 @@ def quote_hostile(text: str) -> str:
 
 def send_by_link(chance: random.Random) -> tuple[str, str, bytes]:
     """Return method, path and body of a request with a config in its link: a picture, a page or Home's scene."""
-    pictures = ["scaling/comparison.svg", "runtimes/curves.packed", "extend/ways.json", "model/pairs.svg"]
+    pictures = ["scaling/comparison.svg", "runtimes/curves.packed", "extend/ways.json", "extend/memory.svg"]
     paths = [f"/rope-viz/picture/{picture}" for picture in pictures]
     path = chance.choice([*paths, "/scene/home", "/", *(f"/{page}" for page in registry.ORDER[1:])])
     return "GET", f"{path}?{pack_config(make_config(chance))}", b""
@@ -109,20 +113,20 @@ def send_by_link(chance: random.Random) -> tuple[str, str, bytes]:
 def send_config(chance: random.Random) -> tuple[str, str, bytes]:
     """Return a request that stores a config and asks for a picture of it."""
     (name,), body = pack_contents(json.dumps(make_config(chance)).encode())
-    picture = chance.choice(["scaling/comparison.svg", "frequencies/wavelengths.packed", "runtimes/curves.pdf"])
+    picture = chance.choice(["scaling/comparison.svg", "frequencies/wavelengths.packed", "runtimes/curves.svg"])
     return "POST", f"/rope-viz/picture/{picture}?model=custom&own={name}", body
 
 
 def send_content(chance: random.Random) -> tuple[str, str, bytes]:
     """Return a request with another content: names of files, typed numbers, results and measurements."""
-    key = chance.choice(list(CONTENTS))
-    picture, content = CONTENTS[key]
+    query = chance.choice(list(CONTENTS))
+    picture, content = CONTENTS[query]
     text = chance.choice(TEXTS)
     escaped = json.dumps(text)[1:-1].encode()
     raw = text.encode("utf-8", "surrogatepass")
     filled = content.replace(b"%s", chance.choice([escaped, raw]))
     (name,), body = pack_contents(filled)
-    return "POST", f"/rope-viz/picture/{picture}.svg?{key}={name}", body
+    return "POST", f"/rope-viz/picture/{picture}.svg?{query}={name}", body
 
 
 def send_address(chance: random.Random) -> tuple[str, str, bytes]:
@@ -132,7 +136,7 @@ def send_address(chance: random.Random) -> tuple[str, str, bytes]:
     keys = [*(choice.key for choice in picture.uses), *PARAMETERS, *(f"{start}1" for start in OF_LINES)]
     keys += ["model", "words", "q", "lang", "layer", "method", "base", "pin", "part", "view", "knob", "own", "spec"]
     key = chance.choice(keys)
-    form = chance.choice(["packed", "svg", *FORMS])
+    form = chance.choice(FORMS)
     path = f"/rope-viz/picture/{picture.address}.{form}?{key}={text}"
     page = f"/{chance.choice(registry.ORDER[1:])}?{key}={text}"
     others = [f"/rope-viz/badge/{text}", f"/scene/{text}", f"/{text}", f"/?words={text}", f"/scaling?{text}=1"]

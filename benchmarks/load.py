@@ -3,9 +3,16 @@
 Run by hand: python benchmarks/load.py --users 25 --seconds 60. Starts its own server (or takes --url) and speaks
 Streamlit's protocol: every user has a WebSocket, changes model and base, opens another page one time in five, waits
 1 to 5 seconds, requests the first pictures of the page as a browser does, and with probability --drag drags the base
-for 15 pictures at 30 per second. Client and server share the machine. Prints medians, 95th percentiles and the server's
-memory. With --beside CHECKOUT, several rounds load this checkout and the other in turn, and the ratios of the medians
-are printed round by round. Users then visit only the pages that both have.
+for half a second at --rate pictures per second. Client and server share the machine. Prints medians, 95th percentiles
+and the server's memory.
+
+--drags 5 adds one user who drags by messages: for two seconds --rate messages per second, each of which reruns the
+page. It measures the time from the last message to the end of the run that shows it. --tabs 120 then opens so many
+pages at once from one address, and measures the time until each has its first run. Both come once in every round,
+after the other users have left.
+
+With --beside CHECKOUT, several rounds load this checkout and the other in turn, and the ratios of the medians and of
+the 95th percentiles are printed round by round. Users then visit only the pages that both have.
 """
 
 from __future__ import annotations
@@ -25,10 +32,9 @@ from urllib.parse import urlencode, urlsplit
 
 import checkouts
 import websockets
-from streamlit.proto.BackMsg_pb2 import BackMsg
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks import sessions
 from tests.browser.processes import running_server
 
 MODELS = [
@@ -36,13 +42,17 @@ MODELS = [
     *("llama-2-7b", "phi-3.5-mini", "deepseek-v3", "gemma-3-27b-global", "mistral-7b-v0.3"),
 ]
 IN_VIEW = 2
-FRAMES, RATE = 15, 30.0
+FRAME_RATE = 30.0
+DRAG_SECONDS = 0.5
+MESSAGES_SECONDS = 2.0
 ROUNDS = 3
 KINDS = {
     "first": "first runs",
     "runs": "runs",
     "pictures": "pictures at rest",
     "dragged": "pictures dragged",
+    "messages": "drags by messages",
+    "tabs": "pages opened at once",
 }
 
 
@@ -57,12 +67,15 @@ class Target(NamedTuple):
 
 @dataclass
 class Measurements:
-    """Measurements of the users: seconds by kind, and errors."""
+    """Measurements of the users: seconds by kind, errors, and how pages were refused that were opened at once."""
 
     first: list[float] = field(default_factory=list)
     runs: list[float] = field(default_factory=list)
     pictures: list[float] = field(default_factory=list)
     dragged: list[float] = field(default_factory=list)
+    messages: list[float] = field(default_factory=list)
+    tabs: list[float] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
 
 
@@ -121,9 +134,8 @@ async def simulate_user(
     url, _, checkout, pages = target
     page, first = chance.choice(pages), True
     client = Client(url)
-    address = url.replace("http", "ws") + "/_stcore/stream"
     try:
-        async with websockets.connect(address, subprotocols=["streamlit"], max_size=None, origin=url) as socket:
+        async with sessions.connect(url) as socket:
             while time.monotonic() < end:
                 if not first and chance.random() < 0.2:
                     page = chance.choice(pages)
@@ -135,11 +147,11 @@ async def simulate_user(
                     measured.pictures.append(await time_picture(client, page, name, query, measured))
                 await asyncio.sleep(chance.uniform(1, 5))
                 if names and chance.random() < options.drag:
-                    for frame in range(FRAMES):
+                    for frame in range(round(DRAG_SECONDS * options.rate)):
                         start = time.monotonic()
                         moved = query | {"knob": "base", "value": str(10_000 + 1000 * frame), "coarse": "1"}
                         measured.dragged.append(await time_picture(client, page, names[0], moved, measured))
-                        await asyncio.sleep(max(0.0, 1 / RATE - (time.monotonic() - start)))
+                        await asyncio.sleep(max(0.0, 1 / options.rate - (time.monotonic() - start)))
     except (OSError, asyncio.IncompleteReadError, websockets.WebSocketException, TimeoutError) as error:
         measured.errors[f"{type(error).__name__}: {error}"[:120]] += 1
     finally:
@@ -150,19 +162,58 @@ async def time_run(
     socket: websockets.ClientConnection, page: str, query: dict[str, str], measured: Measurements
 ) -> float:
     """Return the seconds of one run of a page, to the message that ends it."""
-    message = BackMsg()
-    message.rerun_script.query_string = urlencode(query)
-    message.rerun_script.page_name = page
     start = time.monotonic()
-    await socket.send(message.SerializeToString())
-    while True:
-        answer = ForwardMsg()
-        answer.ParseFromString(await asyncio.wait_for(socket.recv(), 60))
-        kind = answer.WhichOneof("type")
-        if kind == "script_finished":
-            return time.monotonic() - start
-        if kind == "delta" and answer.delta.new_element.WhichOneof("type") == "exception":
-            measured.errors[answer.delta.new_element.exception.message[:120]] += 1
+    run = await sessions.run_page(socket, page, query)
+    measured.errors.update(message[:120] for message in run.exceptions)
+    return time.monotonic() - start
+
+
+async def drag_by_messages(target: Target, options: argparse.Namespace, measured: Measurements) -> None:
+    """Rerun one page at a fixed rate, again and again, and measure when the last message of a drag is shown."""
+    page = target.pages[0]
+    async with sessions.connect(target.url) as socket:
+        await sessions.run_page(socket, page, {"model": MODELS[0]})
+        for drag in range(options.drags):
+            bases = [100_003 + 10_007 * drag + 7 * frame for frame in range(round(MESSAGES_SECONDS * options.rate))]
+            # A browser reads while it sends.
+            last_run = asyncio.ensure_future(sessions.finish_run(socket, shows=f"base={bases[-1]}".encode()))
+            due = time.monotonic()
+            for base in bases:
+                await socket.send(sessions.make_rerun(page, {"model": MODELS[0], "base": str(base)}))
+                start = time.monotonic()
+                due += 1 / options.rate
+                if base != bases[-1]:
+                    await asyncio.sleep(max(0.0, due - start))
+            run = await last_run
+            measured.messages.append(time.monotonic() - start)
+            measured.errors.update(message[:120] for message in run.exceptions)
+
+
+async def open_tabs(target: Target, options: argparse.Namespace, measured: Measurements) -> None:
+    """Open many pages at once from one address, and measure when each has its first run. All stay open to the end."""
+    page = target.pages[0]
+
+    async def open_tab(stack: contextlib.AsyncExitStack) -> None:
+        start = time.monotonic()
+        client = Client(target.url)
+        stack.callback(client.close)
+        status, _, body = await client.ask(f"/{page}")
+        if status != 200:
+            has_sentence = "a sentence" if b"<p" in body else "no sentence"
+            measured.refused[f"page with {status} and {has_sentence}"] += 1
+            return
+        try:
+            socket = await stack.enter_async_context(sessions.connect(target.url, open_timeout=60))
+        except websockets.InvalidStatus as refusal:
+            measured.refused[f"connection with {refusal.response.status_code}"] += 1
+            return
+        await time_run(socket, page, {}, measured)
+        measured.tabs.append(time.monotonic() - start)
+
+    async with contextlib.AsyncExitStack() as stack:
+        opened = await asyncio.gather(*(open_tab(stack) for _ in range(options.tabs)), return_exceptions=True)
+    failures = [outcome for outcome in opened if outcome is not None]
+    measured.errors.update(f"a tab: {type(failure).__name__}: {failure}"[:120] for failure in failures)
 
 
 async def time_picture(client: Client, page: str, name: str, query: dict[str, str], measured: Measurements) -> float:
@@ -189,9 +240,7 @@ async def print_costs(servers: list[Target]) -> None:
         sockets = []
         for url, pid, *_ in servers:
             assert pid is not None
-            address = url.replace("http", "ws") + "/_stcore/stream"
-            connection = websockets.connect(address, subprotocols=["streamlit"], max_size=None, origin=url)
-            sockets.append((await stack.enter_async_context(connection), pid))
+            sockets.append((await stack.enter_async_context(sessions.connect(url)), pid))
         for names in zip(*(target.pages for target in servers), strict=True):
             times: list[list[float]] = [[] for _ in servers]
             for model in (MODELS[0], *MODELS):
@@ -231,6 +280,10 @@ async def load(target: Target, options: argparse.Namespace) -> Measurements:
             await asyncio.wait_for(asyncio.shield(all_users), max(2.0, options.seconds / 6))
         where = f"memory {read_memory(target.pid):.0f} MB   " if target.pid else ""
         print(f"  {max(0.0, end - time.monotonic()):5.0f} s left   {where}runs {len(measured.runs)}", flush=True)
+    if options.drags:
+        await drag_by_messages(target, options, measured)
+    if options.tabs:
+        await open_tabs(target, options, measured)
     return measured
 
 
@@ -238,18 +291,34 @@ def print_measurements(rounds: list[Measurements]) -> None:
     """Print the statistics of one server over all rounds."""
     for kind, name in KINDS.items():
         print_times(name, [second for measured in rounds for second in getattr(measured, kind)])
+    for number, measured in enumerate(rounds, 1):
+        if measured.tabs or measured.refused:
+            longest = max(measured.tabs, default=0.0)
+            refused = dict(measured.refused)
+            print(f"round {number}: {len(measured.tabs)} pages open, the last after {longest:.2f} s; refused {refused}")
     errors = sum((measured.errors for measured in rounds), Counter[str]())
     print(f"errors {sum(errors.values())} {errors.most_common(5)}")
 
 
 def print_comparison(ours: list[Measurements], theirs: list[Measurements], name: str) -> None:
-    """Print the ratio of the medians of this checkout to those of another one."""
+    """Print the ratios of this checkout's medians and 95th percentiles to those of another one."""
     for kind, label in KINDS.items():
         times = [(getattr(mine, kind), getattr(other, kind)) for mine, other in zip(ours, theirs, strict=True)]
-        both = [(statistics.median(mine), statistics.median(other)) for mine, other in times if mine and other]
-        if both:
-            ratios = checkouts.format_ratios([mine for mine, _ in both], [other for _, other in both])
-            print(f"{label:22s} this checkout ÷ {name}: median (by round) {ratios}")
+        rounds = [(mine, other) for mine, other in times if mine and other]
+        if not rounds:
+            continue
+        for share, what in ((0.5, "median"), (0.95, "p95")):
+            values = [find_quantile(mine, share) for mine, _ in rounds]
+            bases = [find_quantile(other, share) for _, other in rounds]
+            ratios = checkouts.format_ratios(values, bases)
+            print(f"{label:22s} this checkout ÷ {name}: {what} (by round) {ratios}")
+
+
+def find_quantile(seconds: list[float], share: float) -> float:
+    """Return the value below which a share of the times are."""
+    if share == 0.5:
+        return statistics.median(seconds)
+    return sorted(seconds)[int(share * (len(seconds) - 1))]
 
 
 def read_options() -> tuple[argparse.Namespace, list[checkouts.Checkout], list[tuple[str, ...]]]:
@@ -259,6 +328,9 @@ def read_options() -> tuple[argparse.Namespace, list[checkouts.Checkout], list[t
     parser.add_argument("--users", type=int, default=25)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--drag", type=float, default=0.5, help="share of the times that a user drags a knob")
+    parser.add_argument("--rate", type=float, default=FRAME_RATE, help="pictures or messages of a drag per second")
+    parser.add_argument("--drags", type=int, default=0, help="drags by messages, in each round")
+    parser.add_argument("--tabs", type=int, default=0, help="pages opened at once from one address, in each round")
     parser.add_argument("--costs", action="store_true", help="only the processor time of one run of each page")
     parser.add_argument("--beside", dest="compare", type=Path, nargs="+", default=[], help="other checkouts")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="rounds with --beside")

@@ -18,7 +18,7 @@ import time
 import urllib.request
 
 from checkouts import ROOT, read_checkout
-from load import Measurements, Target, read_memory, running_server, simulate_user
+from load import FRAME_RATE, Measurements, Target, read_memory, running_server, simulate_user
 
 STAYS = (60.0, 240.0)
 # Runs `streamlit` with another limit of the picture cache, taken from the first argument.
@@ -110,6 +110,7 @@ def main() -> None:
     if options.smallest:
         options.minutes, options.users, options.after, options.pages = 0.1, 1, 0.0, "scaling"
     options.seconds = 4.0  # users begin within a second of each other
+    options.rate = FRAME_RATE
     program = ("-c", SMALL_CACHE, str(options.cache << 20)) if options.cache else ("-m", "streamlit")
     checkout = read_checkout(ROOT)
     pages = tuple(options.pages.split(",") if options.pages else checkout.pages)

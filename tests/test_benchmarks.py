@@ -1,13 +1,19 @@
-"""The comparison of two checkouts in one benchmark: their pages, their turns, and their ratios."""
+"""What benchmarks compare: two checkouts by their pages, turns and ratios, and hostile kinds with their limits."""
 
+import dataclasses
+import random
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from benchmarks.abuse_kinds import Outcome, list_errors
 from benchmarks.checkouts import ROOT, Checkout, find_same_page, format_ratios, in_turns, match_pages, read_checkout
 from benchmarks.host_time import compare_commits
+from benchmarks.hostile_texts import DOORS, change, list_places
+from benchmarks.visitor import Visitor
 from rope_viz.pages import registry
 from rope_viz.pages.registry import titles
 
@@ -88,3 +94,58 @@ def test_host_times_come_from_both_checkouts():
     found = compare_commits("", ROOT, rounds=1)
     assert len(found) == 5
     assert all(min(times) > 0 for times in found.values())
+
+
+def make_outcome(**changes):
+    """Return what was measured of a kind during which nothing went wrong, with changes."""
+    visitor = Visitor(server=None, source="127.0.0.2")
+    visitor.times = {"health": [0.1], "picture": [0.2], "own config": [0.3], "page": [9.0]}
+    log = "WebSocketDisconnected: a client has left"
+    outcome = Outcome(visitor, Counter({"200": 5}), start=130.0, peak=400.0, after=300.0, log=log)
+    return dataclasses.replace(outcome, **changes)
+
+
+def test_a_hostile_kind_passes_only_if_everything_is_as_it_must_be():
+    assert make_outcome().list_problems() == []
+    assert make_outcome(peak=501.0).list_problems() == ["peak 501 MB"]
+    assert make_outcome(after=331.0).list_problems() == ["201 MB more than at the start"]
+    assert make_outcome(answers=Counter({"500": 2})).list_problems() == ["2 x 500"]
+    for kind, seconds in (("health", 1.0), ("picture", 2.0), ("own config", 4.0)):
+        outcome = make_outcome()
+        outcome.visitor.times[kind].append(seconds)
+        assert outcome.list_problems() == [f"{kind} {seconds:.1f} s"]
+
+
+def test_a_visitor_whose_page_does_not_open_is_a_problem():
+    outcome = make_outcome()
+    outcome.visitor.problems["page: status 503"] += 1
+    assert outcome.list_problems() == ["1 x page: status 503"]
+    outcome.visitor.times["page"].clear()
+    assert "page inf s" in outcome.list_problems()
+
+
+def test_tracebacks_count_unless_streamlit_writes_them_when_a_client_leaves():
+    lines = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    f()\n'
+    assert list_errors(f"{lines}ValueError: no\n{lines}starlette.websockets.WebSocketDisconnected: gone\n") == {
+        "ValueError: no": 1
+    }
+    assert list_errors("a warning\n") == {}
+
+
+def test_hostile_texts_reach_every_field_of_a_config():
+    config = {"a": "x", "b": [1, {"c": 2}]}
+    paths = list(list_places(config))
+    assert paths == [("a",), ("b",), ("b", 0), ("b", 1), ("b", 1, "c")]
+    assert change(config, ("b", 1, "c"), "\ud800", is_key=False) == {"a": "x", "b": [1, {"c": "\ud800"}]}
+    assert change(config, ("b", 1, "c"), "\0", is_key=True) == {"a": "x", "b": [1, {"\0": 2}]}
+    assert config == {"a": "x", "b": [1, {"c": 2}]}
+
+
+def test_every_door_makes_requests_with_hostile_texts():
+    chance = random.Random(0)
+    for door in DOORS:
+        for _ in range(50):
+            method, path, body = door(chance)
+            assert path.isascii()
+            assert path.startswith("/")
+            assert (method == "POST") == bool(body)
