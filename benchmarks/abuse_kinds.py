@@ -39,7 +39,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.abuse_requests import PICTURE, drop_file, pack_contents, request, upload
 from benchmarks.dripping_servers import measure_commands
-from benchmarks.hostile_texts import DOORS, TEXTS, make_config, make_query
+from benchmarks.hostile_texts import DOORS, choose_text, make_config, make_query
 from benchmarks.sessions import FAILURES, Run, connect, finish_run, make_rerun, run_page
 from benchmarks.visitor import PAGES, Visitor
 from benchmarks.watched_server import ROOT, watched_server
@@ -384,7 +384,7 @@ async def drop_hostile(attack: Attack, source: str, page: str, run: Run) -> byte
     content = json.dumps(make_config(attack.chance)).encode()
     status = await upload(attack.url, source, run.session, content, file)
     attack.answers[f"upload {status}"] += 1
-    name = attack.chance.choice(TEXTS).encode("utf-8", "replace").decode()
+    name = choose_text(attack.chance).encode("utf-8", "replace").decode()
     state = drop_file(attack.chance.choice(fields), file, len(content), f"{name}.json")
     return make_rerun(page, {}, state)
 
@@ -393,7 +393,7 @@ def make_hostile_run(chance: random.Random, page: str, run: Run) -> bytes:
     """Return the message of a run with a hostile query, or with a hostile value in one of the page's controls."""
     if chance.random() < 0.5 or not run.controls:
         return make_rerun(page, make_query(chance))
-    text = chance.choice(TEXTS)
+    text = choose_text(chance)
     if chance.random() < 0.5:
         control = chance.choice(run.list_controls("bidi_component"))
         field = chance.choice(["name", "value", "turn"])

@@ -12,9 +12,10 @@ from benchmarks.abuse_requests import pack_config, pack_contents
 from rope_viz.figures.files.style import OF_LINES, PARAMETERS
 from rope_viz.pages import registry
 
-TEXTS = (
-    *("\ud800", "\udfff", "a\udc80b", "\ud800\udc00\ud800", "\0", "llama\0", "\x1b[31m", "\x07\x08", "\x7f"),
-    *("\x85", "\u2028", "\u202e", "\ufeff", "\uffff", "\r\nX: y", "\t\n"),
+SURROGATES = ("\ud800", "\udfff", "a\udc80b", "\ud800\udc00\ud800")
+CONTROLS = (
+    *("\0", "llama\0", "\x1b[31m", "\x07\x08", "\x7f", "\x85", "\u2028", "\u202e", "\ufeff", "\uffff"),
+    *("\r\nX: y", "\t\n"),
 )
 CONFIGS: tuple[dict[str, Any], ...] = (
     {
@@ -68,6 +69,11 @@ CONTENTS: dict[str, tuple[str, bytes]] = {
 """{end of a query, whose last key names a content: a picture that reads it, a content with places for texts}."""
 
 
+def choose_text(chance: random.Random) -> str:
+    """Return a hostile text, every other time one with a lone surrogate."""
+    return chance.choice(chance.choice((SURROGATES, CONTROLS)))
+
+
 def list_places(config: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Yield the path of every value inside a config."""
     items = config.items() if isinstance(config, dict) else enumerate(config) if isinstance(config, list) else ()
@@ -93,7 +99,7 @@ def make_config(chance: random.Random) -> dict[str, Any]:
     """Return a config with a hostile text in one of its fields."""
     config = chance.choice(CONFIGS)
     path = chance.choice(list(list_places(config)))
-    changed: dict[str, Any] = change(config, path, chance.choice(TEXTS), is_key=chance.random() < 0.3)
+    changed: dict[str, Any] = change(config, path, choose_text(chance), is_key=chance.random() < 0.3)
     return changed
 
 
@@ -121,7 +127,7 @@ def send_content(chance: random.Random) -> tuple[str, str, bytes]:
     """Return a request with another content: names of files, typed numbers, results and measurements."""
     query = chance.choice(list(CONTENTS))
     picture, content = CONTENTS[query]
-    text = chance.choice(TEXTS)
+    text = choose_text(chance)
     escaped = json.dumps(text)[1:-1].encode()
     raw = text.encode("utf-8", "surrogatepass")
     filled = content.replace(b"%s", chance.choice([escaped, raw]))
@@ -132,7 +138,7 @@ def send_content(chance: random.Random) -> tuple[str, str, bytes]:
 def send_address(chance: random.Random) -> tuple[str, str, bytes]:
     """Return a request with a hostile text in one part of its address."""
     picture = chance.choice(registry.pictures())
-    text = quote_hostile(chance.choice(TEXTS))
+    text = quote_hostile(choose_text(chance))
     keys = [*(choice.key for choice in picture.uses), *PARAMETERS, *(f"{start}1" for start in OF_LINES)]
     keys += ["model", "words", "q", "lang", "layer", "method", "base", "pin", "part", "view", "knob", "own", "spec"]
     key = chance.choice(keys)
@@ -148,7 +154,7 @@ def make_query(chance: random.Random) -> str:
     if chance.random() < 0.5:
         return pack_config(make_config(chance))
     key = chance.choice(["model", "words", "base", "q", "layer", "method", "config", "spec", "own"])
-    return urlencode({key: chance.choice(TEXTS)}, errors="surrogatepass")
+    return urlencode({key: choose_text(chance)}, errors="surrogatepass")
 
 
 DOORS: tuple[Callable[[random.Random], tuple[str, str, bytes]], ...] = (
