@@ -21,12 +21,14 @@ from rope_viz.picture.read_address import CHOICE_KEYS, OTHER_KEYS
 from rope_viz.storage.outside_text import BROKEN, HIDDEN
 from tests.configs import DEEPSEEK_V3, GPT_OSS_20B, LLAMA_3_1_8B, LONGROPE, QWEN3_8B
 
+NO_TEXT = ("\ud800", "\udcff", "\udfff\ud800", "\ud83d", "\0")
+"""What UTF-8 or C cannot hold."""
 LETTERS = (
-    *("\ud800", "\udcff", "\udfff\ud800", "\ud83d", "\0", "\x01", "\x08", "\x1b[31m", "\x1b]0;title\x07", "\r", "\x7f"),
+    *("\x01", "\x08", "\x1b[31m", "\x1b]0;title\x07", "\r", "\x7f"),
     *("\x80", "\x85", "\x9b31m", "\u202e", "\u202a", "\u2066", "\u2069", "\ufffe", "\uffff"),
     *("\t", "\n", "θ", "😀", "<b>", '"', "\\", "\\u0000", "\\ud800"),
 )
-"""Letters of every kind, and some that must be left alone."""
+"""Letters that are not shown, and some that must be left alone."""
 
 GGUF_KEYS = {
     "general.architecture": "llama",
@@ -46,6 +48,8 @@ CONFIGS: tuple[Mapping[str, Any], ...] = (
     LONGROPE,
     {"gguf": {"keys": GGUF_KEYS, "tensors": {}}},
     {"_class_name": "FluxTransformer2DModel", "attention_head_dim": 128, "axes_dims_rope": [16, 56, 56]},
+    {"_class_name": "FluxTransformer2DModel"},
+    {"gguf": {"keys": {"general.architecture": "llama"}}},
     {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096},
     {
         **QWEN3_8B,
@@ -71,7 +75,7 @@ CONFIGS: tuple[Mapping[str, Any], ...] = (
 
 def soil(text: str, chance: random.Random) -> str:
     """Return a text with some of the letters in it, or nothing but these."""
-    letters = [chance.choice(LETTERS) for _ in range(chance.choice((1, 1, 2, 3)))]
+    letters = [chance.choice(chance.choice((NO_TEXT, LETTERS))) for _ in range(chance.choice((1, 1, 2, 3)))]
     if chance.random() < 0.3:
         return "".join(letters)
     for letter in letters:

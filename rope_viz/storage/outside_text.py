@@ -10,10 +10,12 @@ direction of writing, on the screen, in a terminal and in a file of a picture.
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import logging
 
 REPLACEMENT = "\ufffd"
 """Unicode's own letter for one that cannot be shown."""
@@ -115,6 +117,9 @@ def _replace_hidden(found: re.Match[str]) -> str:
 
 def clean_record(record: logging.LogRecord) -> bool:
     """Make a line of the log printable, with its traceback; a filter for loggers, which keeps every record."""
+    # The command line starts without it.
+    import logging
+
     record.msg, record.args = printable(record.getMessage()), ()
     if record.exc_info and not record.exc_text:
         record.exc_text = printable(logging.Formatter().formatException(record.exc_info))
