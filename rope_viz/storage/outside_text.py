@@ -42,7 +42,10 @@ ESCAPE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 ESCAPED_REPLACEMENT = "\\ufffd"
-MAY_HIDE = re.compile(r"\\(?:[bfr]|u(?:00[0189]|007[fF]|20[26]|[dD][89a-fA-F]|[fF]{3}))|[\x7f-\x9f\u202a-\u2069]")
+MAY_HIDE = re.compile(
+    r"\\(?:[bfr]|u(?:00[0189]|007[fF]|20[26]|[dD][89a-fA-F]|[fF]{3}))"
+    "|[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
 """A quick first look at JSON that is about to be shown; most has none of these."""
 
 

@@ -123,6 +123,16 @@ def test_escapes_are_read_as_json_reads_them(text, found):
     assert decode_json(text, "no JSON") == found
 
 
+SURROGATES = [chr(code) for code in range(0xD800, 0xE000, 97)]
+OTHERS = [chr(code) for code in range(0x10000) if HIDDEN.fullmatch(chr(code)) and not 0xD800 <= code < 0xE000]
+
+
+@pytest.mark.parametrize("letter", [*SURROGATES, *OTHERS], ids=ascii)
+def test_each_hidden_letter_is_found_in_json(letter):
+    for ascii_only in (True, False):
+        assert json.loads(dump_printable({letter: letter}, ensure_ascii=ascii_only)) == {"\ufffd": "\ufffd"}
+
+
 def test_lines_of_a_cleaned_config_stay():
     raw = read_raw('{\n"a\\ud800": 1,\n"model_type": "x\\u0000"}')
     assert raw.text == '{\n"a\\ufffd": 1,\n"model_type": "x\\ufffd"}'
