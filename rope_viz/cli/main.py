@@ -191,5 +191,5 @@ def make_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
         help = "fetch the config.json of an id such as Qwen/Qwen3-8B from the Hugging Face Hub or HF_ENDPOINT"
         commands.choices[asked].add_argument("--hub", action="store_true", help=help)
     for parser in commands.choices.values():
-        parser.color = False
+        parser.color = False  # type: ignore[attr-defined]
     return top

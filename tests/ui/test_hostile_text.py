@@ -93,8 +93,11 @@ def find_faults(address_count, content_count, seed, caplog):
     return faults
 
 
-def test_hostile_addresses_and_contents_are_answered_with_text(caplog):
-    assert find_faults(3, 2, 0, caplog) == []
+def test_hostile_addresses_are_answered_with_text():
+    # Files are rendered in another process, whose start is for slow tests.
+    found = [make_address(random.Random(f"quick {number}")) for number in range(40)]
+    for path, query in [each for each in found if not each[0].endswith((".svg", ".csv", ".html", ".json"))][:8]:
+        assert check_answer(*ask(path, query)) == [], (path, query)
 
 
 @pytest.mark.slow
