@@ -1,5 +1,6 @@
-"""Standard output and error that survive a broken pipe, as `head` causes.
+"""Standard output and error that survive a broken pipe, as `head` causes, and that show no control characters.
 
+Names of files and texts of configs are printed by every command, and a terminal would obey what is in them.
 Output after that is discarded, and the command runs to its end, so that its exit code is right.
 """
 
@@ -11,6 +12,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
+from rope_viz.storage.outside_text import printable
+
 
 class Patient:
     """A stream that survives a broken pipe; all else is delegated to the wrapped stream."""
@@ -19,15 +22,16 @@ class Patient:
         self.stream = stream
 
     def write(self, text: str) -> int:
-        """Write, and discard output once the pipe is broken."""
+        """Write text in its printable form, and discard output once the pipe is broken."""
+        shown = show_line(text)
         try:
-            return self.stream.write(text)
+            self.stream.write(shown)
         except BrokenPipeError:
             self.let_go()
         except UnicodeEncodeError:
-            # A terminal without θ, or a file name that is not text.
+            # A terminal without θ.
             encoding = self.stream.encoding
-            self.stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+            self.stream.write(shown.encode(encoding, "backslashreplace").decode(encoding))
         return len(text)
 
     def flush(self) -> None:
@@ -45,6 +49,12 @@ class Patient:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
+
+
+def show_line(text: str) -> str:
+    """Return a text as it is printed. A carriage return that begins it stays: a progress bar replaces its line."""
+    start = "\r" if text.startswith("\r") and not text.startswith("\r\n") else ""
+    return start + printable(text.removeprefix(start))
 
 
 @contextlib.contextmanager

@@ -274,10 +274,10 @@ def from_pyproject(folder: Path) -> dict[str, Any]:
     )
     if path is None:
         return {}
-    import tomllib
+    from rope_viz.storage.decode_toml import decode_toml
 
     try:
-        table: Any = tomllib.loads(path.read_text(encoding="utf-8"))
+        table: Any = decode_toml(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path.name}: {one_line(error)}") from None
     for name in ("tool", "rope-viz"):

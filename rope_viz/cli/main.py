@@ -174,6 +174,8 @@ def make_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="rope-viz", description="How rotary position embedding (RoPE) changes attention, in numbers."
     )
+    # Python 3.14 prints the help in colours, which `Patient` would replace.
+    top.color = False  # type: ignore[attr-defined]
     top.add_argument("--version", action="version", version=__version__)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     asked = next((word for word in arguments if word == "--" or not word.startswith("-")), "")
@@ -188,4 +190,6 @@ def make_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     if asked in TAKES_CONFIG:
         help = "fetch the config.json of an id such as Qwen/Qwen3-8B from the Hugging Face Hub or HF_ENDPOINT"
         commands.choices[asked].add_argument("--hub", action="store_true", help=help)
+    for parser in commands.choices.values():
+        parser.color = False  # type: ignore[attr-defined]
     return top

@@ -15,7 +15,6 @@ labels = {plain = "no scaling"}
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,7 @@ from rope_viz.models.variant import KEYS, MOST, read_variant, split_pairs
 from rope_viz.pages import registry
 from rope_viz.picture.choices import StoredChoice
 from rope_viz.picture.picture_request import PictureRequest
+from rope_viz.storage.decode_toml import decode_toml
 
 OWN_KEYS = ("file", "picture", "model", "variants", "labels")
 
@@ -62,8 +62,8 @@ def run_suite(name: str, folder: str | None) -> list[Path]:
 def read_suite(path: Path) -> tuple[list[Mapping[str, Any]], dict[str, str]]:
     """Return the figures of a suite and their common style. Raise `ValueError` with one sentence."""
     try:
-        suite = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        suite = decode_toml(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"this is not TOML: {error}") from None
     for key in suite:
         if key not in ("style", "figure"):

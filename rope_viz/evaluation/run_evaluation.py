@@ -131,7 +131,7 @@ def read_journal(path: Path) -> Iterator[AnswerRow]:
     """Yield the rows of a journal."""
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
-            row = AnswerRow(**json.loads(line))
+            row = AnswerRow(**decode_json(line, "this line is not JSON"))
         except (ValueError, TypeError):
             continue
         yield row

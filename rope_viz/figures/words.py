@@ -10,6 +10,7 @@ import numpy as np
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL
+from rope_viz.storage.outside_text import printable
 from rope_viz.texts import Sentence, Texts, join
 from rope_viz.texts.numbers import format_number
 from rope_viz.texts.texts import join_list, put_in_brackets
@@ -26,7 +27,7 @@ def plain(text: str) -> str:
 
     Bare addresses become links even when escaped, so a zero-width joiner breaks them.
     """
-    return ADDRESS.sub("\u2060", POWERFUL.sub(r"\\\g<0>", " ".join(text.split())))
+    return ADDRESS.sub("\u2060", POWERFUL.sub(r"\\\g<0>", printable(" ".join(text.split()))))
 
 
 def footnote(source: str) -> str:
@@ -77,7 +78,7 @@ def name_band(kind: int) -> str:
 
 def name_layer(layer: str) -> str:
     """Return the words for a type of layers; one without words is the config's own name."""
-    return PAIRS.group("layers").get(layer, layer.replace("_", " "))
+    return PAIRS.group("layers").get(layer, printable(layer.replace("_", " ")))
 
 
 def name_length(spec: RopeSpec) -> str:

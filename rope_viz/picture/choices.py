@@ -18,6 +18,7 @@ from rope_viz.models import spec_url
 from rope_viz.picture import blob_store
 from rope_viz.picture.blob_store import require_size
 from rope_viz.picture.picture_request import Choice, PictureRequest, T, always
+from rope_viz.storage.outside_text import clean_text, printable
 from rope_viz.texts import Texts, Translated, TranslatedOptions
 
 TEXTS = Texts("app")
@@ -379,12 +380,12 @@ LARGEST_JSON = 4 << 20
 
 def filed(name: str, data: bytes) -> bytes:
     """Join a file's name and data into a stored content."""
-    return name.replace("\0", "").encode() + b"\0" + data
+    return clean_text(name).encode() + b"\0" + data
 
 
 def name_of(filed: bytes) -> str:
-    """Return the file name of a stored content."""
-    return filed.partition(b"\0")[0].decode(errors="replace")
+    """Return the file name of a stored content, as it is shown."""
+    return printable(filed.partition(b"\0")[0].decode(errors="replace"))
 
 
 def data_of(filed: bytes) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import html
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -27,6 +26,7 @@ from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.picture.public_address import read_public_address
 from rope_viz.picture.wire_format import cells, columns, markdown_to_html, packed, strip_markup
+from rope_viz.storage.outside_text import dump_printable, printable
 from rope_viz.texts import Texts, use_language
 from rope_viz.texts.languages import ENGLISH
 from rope_viz.texts.texts import language_code
@@ -187,7 +187,7 @@ def clocks_page(drawn: Clocks, look: Style, facts: Mapping[str, Any]) -> bytes:
     """Return an HTML page whose picture moves, and that needs no network."""
     name = drawn.renderer
     message = clocks.greyed(drawn.message) if look.grey else drawn.message
-    data = json.dumps({**message, "file": "", "alone": True}).replace("<", "\\u003c")
+    data = dump_printable({**message, "file": "", "alone": True}).replace("<", "\\u003c")
     root = f'root: document.querySelector(".rv-{name}"), memory: {{}}, component: {{ setStateValue() {{}} }}'
     start = f"show({{ {root} }}, {data});"
     body = f'<div class="rv-{name}"></div><script type="module">{script(name)}\n{start}</script>'
@@ -216,10 +216,11 @@ def _page(title: str, body: str, look: Style, facts: Mapping[str, Any], style: s
     head = to_meta_elements({"title": title, "version": f"RoPE Viz {__version__}", **facts})
     heading = f"<h1>{html.escape(above)}</h1>" if above else ""
     style = f"{style}h1{{font-size:1.15em}}"
-    return (
+    page = (
         f'<!DOCTYPE html><html lang="{language_code()}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>{html.escape(above or title)}</title>{head}<style>body{{background:{ground};color:{text};{room}"
         f"font-family:{font};font-size:{look.font_px:g}px}}{style}</style></head>"
         f'<body style="{names};--st-font:{font}">{heading}{body}</body></html>'
-    ).encode()
+    )
+    return printable(page).encode()

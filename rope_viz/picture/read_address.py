@@ -16,6 +16,7 @@ from rope_viz.picture import blob_store, config_link, configs
 from rope_viz.picture.choices import Borders, Number, StoredChoice
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import Choice, PictureRequest
+from rope_viz.storage.outside_text import clean_query, clean_text
 from rope_viz.texts import Texts, current_language, use_language
 
 TEXTS = Texts("app")
@@ -41,8 +42,10 @@ FILE = "file"
 def read_request(page: Page, query: Mapping[str, str], own: Upload | None = None) -> PictureRequest:
     """Read a query. Raise `ValueError` with a sentence for anything in it that is unknown or invalid.
 
-    `own` is the user's config if the query comes with a file. Texts are in the query's language, else the current one.
+    Lone surrogates and NUL in it are replaced. `own` is the user's config if the query comes with a file. Texts are in
+    the query's language, else the current one.
     """
+    query = clean_query(query)
     with use_language(query.get(LANGUAGE_KEY, current_language())):
         return _read_request(page, query, own)
 
@@ -75,6 +78,7 @@ def read_model(params: Mapping[str, str], own: Upload | None = None) -> tuple[Su
 
     Raise `ValueError` with a sentence for a config that cannot be read.
     """
+    params = clean_query(params)
     if config_link.KEY in params and own is None:
         own = config_link.read_config(params[config_link.KEY])
     if own is not None and params.get("model") != spec_url.CUSTOM:
@@ -120,7 +124,7 @@ def lenient(choices: Sequence[Choice[Any]], query: Mapping[str, str]) -> dict[st
     out: dict[str, Any] = {}
     for choice in choices:
         if choice.key in query:
-            text = query[choice.key]
+            text = clean_text(query[choice.key])
             try:
                 out[choice.key] = choice.near(text) if isinstance(choice, Number) else choice.parse(text)
             except ValueError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import re
 import struct
 from collections.abc import Mapping, Sequence
@@ -20,6 +19,7 @@ from rope_viz.picture import write_address
 from rope_viz.picture.outputs import Clocks, Grid, Kind, Table
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
+from rope_viz.storage.outside_text import dump_printable
 
 SHORT = {"float64": "f8", "float32": "f4", "int32": "i4", "int8": "i1", "uint8": "u1"}
 
@@ -143,7 +143,7 @@ def pack(
 
 def framed(message: Mapping[str, Any], arrays: bytes = b"") -> bytes:
     """Return [u32 length][JSON, padded with blanks to a multiple of 8][arrays]."""
-    header = json.dumps(message, separators=(",", ":"), allow_nan=False).encode()
+    header = dump_printable(message, separators=(",", ":"), allow_nan=False).encode()
     header += b" " * (-(4 + len(header)) % 8)
     return struct.pack("<I", len(header)) + header + arrays
 

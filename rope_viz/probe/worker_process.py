@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rope_viz.evaluation.completion_clients import INSTALL
+from rope_viz.storage.decode_json import decode_json
 
 
 class TransformersProcess:
@@ -34,7 +35,7 @@ class TransformersProcess:
             self.errors.seek(0)
             last = self.errors.read().decode(errors="replace").strip().splitlines() or ["it printed nothing"]
             raise ValueError(f"transformers could not run this probe: {last[-1][:300]}")
-        reply = json.loads(line)
+        reply = decode_json(line, "the answer is not JSON")
         if "problem" in reply:
             raise ValueError(str(reply["problem"]))
         return reply["result"]

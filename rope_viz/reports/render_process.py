@@ -29,12 +29,14 @@ from rope_viz.pages import registry
 from rope_viz.picture import blob_store, export, own_file, read_address, wire_format
 from rope_viz.picture.outside import measure
 from rope_viz.storage.decode_json import ContentError
+from rope_viz.storage.outside_text import clean_record
 from rope_viz.texts import Texts, current_language, use_language
 
 with contextlib.suppress(ImportError):  # not available on Windows
     import resource
 
 LOG = logging.getLogger(__name__)
+LOG.addFilter(clean_record)
 TEXTS = Texts("app")
 SECONDS = 60
 """Processor time of one job, all threads together (not on Windows)."""

@@ -25,6 +25,7 @@ from rope_viz.picture.outputs import Clocks, Figure, Kind, Table
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.picture.wire_format import cells, markdown_to_html, strip_markup
+from rope_viz.storage.outside_text import dump_printable, printable
 from rope_viz.texts import Texts
 from rope_viz.texts.texts import language_code
 
@@ -182,11 +183,12 @@ def to_html(
 
 def document(title: str, body: str, meta: str = "") -> bytes:
     """Return a page in the report's style; the title and the body are HTML."""
-    return (
+    page = (
         f'<!DOCTYPE html>\n<html lang="{language_code()}"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{title}</title>{meta}'
         f"<style>{STYLE}</style></head>\n<body>{body}</body></html>\n"
-    ).encode()
+    )
+    return printable(page).encode()
 
 
 def drawing(figures: Sequence[tuple[str, Figure]]) -> str:
@@ -196,7 +198,8 @@ def drawing(figures: Sequence[tuple[str, Figure]]) -> str:
         plain = drawn.fig.to_plotly_json()
         layout = {key: value for key, value in plain["layout"].items() if key not in ("template", "width")}
         made[place] = to_json_values({"data": plain["data"], "layout": layout})
-    data = json.dumps(made, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    data = dump_printable(made, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    data = data.replace("<", "\\u003c")
     return f"const figures = {data};\nconst twins = {json.dumps(theme.DARK)};\n{DRAW}"
 
 
@@ -204,7 +207,7 @@ def turning(clocks: Sequence[tuple[str, Clocks]]) -> str:
     """Return the modules that animate the clocks and the patch, one for each kind."""
     calls: dict[str, list[str]] = {}
     for place, drawn in clocks:
-        data = json.dumps({**drawn.message, "file": "", "alone": True}).replace("<", "\\u003c")
+        data = dump_printable({**drawn.message, "file": "", "alone": True}).replace("<", "\\u003c")
         root = f'root: document.getElementById("{place}"), memory: {{}}, component: {{ setStateValue() {{}} }}'
         calls.setdefault(drawn.renderer, []).append(f"show({{ {root} }}, {data});")
     return "\n".join(
@@ -271,7 +274,7 @@ def to_markdown(request: PictureRequest, folder: str) -> tuple[bytes, dict[str, 
                 files[name] = export.render(part.picture, request, "svg")
                 out += [f"![{escaped(part.title)}]({folder}/{name})", ""]
     out += [TEXTS("made_by", version=__version__), ""]
-    return "\n".join(out).encode(), files
+    return printable("\n".join(out)).encode(), files
 
 
 def table_lines(drawn: Table) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from rope_viz.figures.hands import TEXTS
 from rope_viz.pages.learn import figures as learn
 from rope_viz.pages.registry import text_of
 from rope_viz.picture.export import script
+from rope_viz.storage.outside_text import dump_printable, printable
 from rope_viz.texts import cache_by_language
 from rope_viz.texts.texts import language_code
 from rope_viz.web import read_inline
@@ -47,7 +47,7 @@ def wrap_picture(
 ) -> bytes:
     """Return a page with a title and a picture that a script draws; `head`, `above` and `below` are further HTML."""
     light, dark = (_colours(dark=each) for each in (False, True))
-    body = json.dumps(data).replace("<", "\\u003c")
+    body = dump_printable(data).replace("<", "\\u003c")
     start = f'show({{ root: document.querySelector(".rv-{name}"), memory: {{}} }}, {body});'
     # The picture reads its colours when it is shown, so a changed theme shows it again.
     again = 'matchMedia("(prefers-color-scheme: dark)").addEventListener("change", run);'
@@ -59,7 +59,7 @@ def wrap_picture(
         f'<body>{above}<main><h1>{html.escape(heading)}</h1><div class="rv-{name}"></div>{below}</main>'
         f'<script type="module">{script(name)}\nconst run = () => {start}\nrun();\n{again}</script></body></html>'
     )
-    return text.encode()
+    return printable(text).encode()
 
 
 def _colours(*, dark: bool) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from rope_viz.storage.outside_text import clean_json
+
 DEEPEST = 100
 """Levels of nesting. The deepest published config has seven."""
 T = TypeVar("T")
@@ -19,10 +21,14 @@ class ContentError(ValueError):
 def decode_json(content: bytes | str, problem: str) -> Any:
     """Return the value of a JSON text. Raise `ContentError(problem)` if it is none or nested beyond `DEEPEST`.
 
-    The caller checks the types and bounds of what it uses. NaN and Infinity are read, as Python does.
+    The caller checks the types and bounds of what it uses. NaN and Infinity are read, as Python does. Lone surrogates
+    and NUL are replaced (`outside_text`).
     """
     try:
-        found = json.loads(content)
+        if isinstance(content, bytes):
+            # As json.loads decodes bytes, which lets surrogates pass.
+            content = content.decode(json.detect_encoding(content), "surrogatepass")
+        found = json.loads(clean_json(content))
     except (ValueError, RecursionError):  # a ValueError also for bytes that are no text, and for very long numbers
         raise ContentError(problem) from None
     if is_deeper(found, DEEPEST):

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import short_repr
+from rope_viz.storage.outside_text import clean_json
 from rope_viz.storage.write_file import write_file
 from rope_viz.texts import Texts
 
@@ -139,7 +140,7 @@ def read_head(path: Path, size: int) -> bytes:
 
 
 def parse_header(text: bytes) -> dict[str, Any]:
-    """Parse the header as a JSON object without duplicate names."""
+    """Parse the header as a JSON object without duplicate names; lone surrogates and NUL in them are replaced."""
 
     def refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -148,7 +149,7 @@ def parse_header(text: bytes) -> dict[str, Any]:
         return found
 
     try:
-        header = json.loads(text.decode("utf-8"), object_pairs_hook=refuse_duplicates)
+        header = json.loads(clean_json(text.decode("utf-8")), object_pairs_hook=refuse_duplicates)
     except (ValueError, RecursionError):
         raise ValueError(TEXTS("tensors.no_json")) from None
     if not isinstance(header, dict):

@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, require_number, short_repr
+from rope_viz.storage.outside_text import clean_text
 from rope_viz.studies.tensors import open_tensors
 from rope_viz.texts import Texts
 from rope_viz.texts.texts import join_items
@@ -58,13 +59,13 @@ def read_arrays(name: str, data: bytes) -> dict[str, Array]:
         raise ValueError(TEXTS("file.suffix", suffixes=join_items(SUFFIXES), name=short_repr(PurePath(name).name)))
     require_size(len(data), TEXTS("names.file"))
     if suffix == ".npy":
-        return {PurePath(name).stem: read_npy(data, TEXTS("names.file"))}
+        return {clean_text(PurePath(name).stem): read_npy(data, TEXTS("names.file"))}
     if suffix == ".npz":
         return read_npz(data)
     if suffix == ".safetensors":
         return read_safetensors(data)
     try:
-        return {PurePath(name).stem: parse_numbers(data.decode("utf-8-sig"))}
+        return {clean_text(PurePath(name).stem): parse_numbers(data.decode("utf-8-sig"))}
     except UnicodeDecodeError:
         raise ValueError(TEXTS("file.no_text")) from None
 
@@ -207,7 +208,7 @@ def read_npz(data: bytes) -> dict[str, Array]:
                     raise ValueError(TEXTS("file.compression"))
                 # A member unpacks to no more than its declared size, whatever the compressed bytes hold.
                 with archive.open(member) as stream:
-                    name = member.filename.removesuffix(".npy")
+                    name = clean_text(member.filename).removesuffix(".npy")
                     arrays[name] = read_npy(stream.read(member.file_size), short_repr(name))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError):
         raise ValueError(TEXTS("file.no_npz")) from None

@@ -7,6 +7,7 @@ import string
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar, cast
 
+from rope_viz.storage.outside_text import printable
 from rope_viz.texts.languages import ENGLISH, current_language, find_file, read_entries
 from rope_viz.texts.numbers import (
     format_brief,
@@ -99,6 +100,8 @@ class Texts:
             entry = entries[form]
             # Python's own formatting takes a tenth of the time.
             text = _FORMATTER.vformat(entry, (), values) if _uses_formats(entry) else entry.format(**values)
+            # Values may be names from a config; what is shown of them is made printable here, for all sentences.
+            text = printable(text)
         except KeyError as error:
             raise KeyError(f"'{form}' of the texts {self.page} needs a value for {error}") from None
         sentence = Sentence(text, merged, tuple(made_from), (language, self.page, key, values))

@@ -29,6 +29,7 @@ from rope_viz.picture.public_address import read_public_address
 from rope_viz.reports.preview import preview_style
 from rope_viz.reports.render_process import FileJob
 from rope_viz.storage.decode_json import ContentError
+from rope_viz.storage.outside_text import clean_query, clean_record, printable
 from rope_viz.texts import Texts
 from rope_viz.ui.border import BORDER
 from rope_viz.ui.link_preview import KEY
@@ -38,6 +39,7 @@ from rope_viz.ui.request_bodies import PART
 from rope_viz.ui.visitors import visitor_name
 
 LOG = logging.getLogger(__name__)
+LOG.addFilter(clean_record)
 T = TypeVar("T")
 TEXTS = Texts("app")
 SMALL = 64 << 10
@@ -220,11 +222,11 @@ def takes_gzip(headers: Headers) -> bool:
 
 
 def read_query(request: Request) -> dict[str, str]:
-    """Return the query. Raise `ValueError` if it is too long or repeats a key."""
+    """Return the query, cleaned. Raise `ValueError` if it is too long or repeats a key."""
     if len(request.url.query) > LONGEST:
         raise ValueError(TEXTS("server.too_long", most=LONGEST))
     pairs = request.query_params.multi_items()
-    query = dict(pairs)
+    query = clean_query(dict(pairs))
     if len(query) < len(pairs):
         raise ValueError(TEXTS("server.repeated"))
     query.pop("v", None)  # the asking version, which separates versions in the browser's cache
@@ -322,8 +324,8 @@ def cache_control(asked: RouteJob) -> str:
 
 
 def respond(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
-    """Return a plain-text response."""
-    return PlainTextResponse(sentence, status, {**OPEN, "cache-control": "no-store", **(headers or {})})
+    """Return a plain-text response; the sentence may name what the client sent."""
+    return PlainTextResponse(printable(sentence), status, {**OPEN, "cache-control": "no-store", **(headers or {})})
 
 
 @functools.cache

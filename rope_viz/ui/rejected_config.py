@@ -9,6 +9,7 @@ import streamlit as st
 
 from rope_viz.advice.lint.diagnose import Diagnosis, Problem
 from rope_viz.models.formats.json_repair import join_lines
+from rope_viz.storage.outside_text import printable
 from rope_viz.texts import Texts
 from rope_viz.ui import query_params
 from rope_viz.ui.session import Rejected, session
@@ -37,7 +38,7 @@ def show_card(rejected: Rejected, model: str) -> None:
     found = rejected.diagnosis
     with st.container(key=KEY):
         rows = "".join(_row(problem) for problem in found.problems)
-        name = html.escape(rejected.name)
+        name = html.escape(printable(rejected.name))
         st.html(
             f'<div role="alert" class="rv-rejected"><h1>{TEXTS("title")}</h1>'
             f"<dl><dt>{TEXTS('file')}</dt><dd><strong>{name}</strong></dd>{rows}</dl></div>"
@@ -79,7 +80,7 @@ def _keep() -> None:
 
 def _row(problem: Problem) -> str:
     """Return a problem as a row of the list: where, why, and what to do."""
-    key = f"<code>{html.escape(problem.key[:80])}</code><br>" if problem.key else ""
+    key = f"<code>{html.escape(printable(problem.key[:80]))}</code><br>" if problem.key else ""
     to_do = TEXTS("to_do", to_do=problem.to_do)
     return f"<dt>{_place(problem)}</dt><dd>{key}{html.escape(problem.reason)}<br>{html.escape(to_do)}</dd>"
 

@@ -221,7 +221,7 @@ def without_error_dialogs(settings: bytes) -> bytes:
 
 
 def query_of(scope: Scope) -> str:
-    """Return the query of a request."""
+    """Return the query of a request, still percent-encoded."""
     return str(scope["query_string"].decode("ascii", "replace"))
 
 

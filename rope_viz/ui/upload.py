@@ -17,6 +17,7 @@ from rope_viz.models.identity.hf_cache import find_in_cache, is_model_id, model_
 from rope_viz.models.user_config import Upload
 from rope_viz.picture import own_file
 from rope_viz.picture.outside import read_outside
+from rope_viz.storage.outside_text import clean_text
 from rope_viz.texts import Texts, join
 from rope_viz.ui import configs, query_params, state
 from rope_viz.ui.notes import warn
@@ -99,7 +100,7 @@ def _renew() -> None:
 
 def _dropped(key: str, opens: str) -> None:
     query_params.catch_up()
-    dropped = {file.name: take_upload(file) for file in st.session_state.get(key) or ()}
+    dropped = {clean_text(file.name): take_upload(file) for file in st.session_state.get(key) or ()}
     if dropped:
         _renew()  # the same file can be dropped again after a correction
         try:

@@ -14,6 +14,7 @@ from rope_viz.models import spec_url
 from rope_viz.picture.outputs import Figure
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
+from rope_viz.storage.outside_text import printable
 from rope_viz.texts import Texts
 from rope_viz.texts.texts import language_code
 from rope_viz.widgets.module import ALONE, make_module
@@ -40,13 +41,14 @@ def make_page(picture: Picture, request: PictureRequest) -> bytes:
         library = f"<script>{plotly_js()}</script>"
     title, data = html.escape(picture(request).title), json.dumps(state).replace("<", "\\u003c")
     start = f'render({{ model: makeModel({data}), el: document.querySelector("#picture") }});'
-    return (
+    page = (
         f'<!DOCTYPE html><html lang="{language_code()}"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{title} · RoPE Viz</title><style>{STYLE}</style>{library}</head>"
         f'<body><main id="picture" aria-label="{title}"></main>{note}'
         f'<script type="module">{make_module()}\n{start}</script></body></html>'
-    ).encode()
+    )
+    return printable(page).encode()
 
 
 def is_computed(picture: Picture, spec: RopeSpec) -> bool:

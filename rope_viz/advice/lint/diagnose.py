@@ -20,6 +20,7 @@ from rope_viz.models.formats.json_repair import LARGEST, Fix, Kind, drop_emptied
 from rope_viz.models.formats.json_source import NotJsonError, decode_utf8, find_key_lines, read_raw
 from rope_viz.models.read_upload import read_upload
 from rope_viz.models.user_config import complete_config
+from rope_viz.storage.outside_text import clean_json, printable
 from rope_viz.texts import Sentence
 from rope_viz.texts.sentences import describe_error, end_sentence, make_sentence
 
@@ -53,14 +54,15 @@ class Diagnosis:
         before, after = self.text.splitlines(), self.repaired.splitlines()
         if not self.repaired or max(len(before), len(after)) > MOST_LINES:
             return ""
-        return "\n".join(line[:200] for line in [*difflib.unified_diff(before, after, n=1, lineterm="")][2:])
+        lines = [*difflib.unified_diff(before, after, n=1, lineterm="")][2:]
+        return printable("\n".join(line[:200] for line in lines))
 
     @functools.cached_property
     def excerpt(self) -> str:
         """Return the numbered lines around the first problem, "" if its line is unknown."""
         first = next((problem.lines[0] for problem in self.problems if problem.lines), 0)
         shown = [*enumerate(self.text.splitlines(), start=1)][max(first - 1 - AROUND, 0) : first + AROUND]
-        return "\n".join(f"{number:>4}  {line[:200]}" for number, line in shown) if first else ""
+        return printable("\n".join(f"{number:>4}  {line[:200]}" for number, line in shown)) if first else ""
 
 
 def diagnose(data: str | bytes, current: RopeSpec, name: str) -> Diagnosis:
@@ -70,7 +72,8 @@ def diagnose(data: str | bytes, current: RopeSpec, name: str) -> Diagnosis:
         raw = read_raw(data)
         text = fixed = raw.text
     except NotJsonError as error:
-        text = (decode_utf8(data) if isinstance(data, bytes) else data).removeprefix("\ufeff")
+        text = decode_utf8(data) if isinstance(data, bytes) else data
+        text = clean_json(text.removeprefix("\ufeff"))
         fixed, fixes = repair_syntax(text) if len(text) <= LARGEST else (text, ())
         try:
             raw = read_raw(fixed)

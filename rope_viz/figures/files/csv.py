@@ -18,6 +18,7 @@ from rope_viz.figures.files import lines
 from rope_viz.figures.files.axes import array_of, is_numeric
 from rope_viz.figures.files.rich_text import strip_markup
 from rope_viz.figures.files.style import ERRORS, Style, format_one_line
+from rope_viz.storage.outside_text import printable
 
 Columns = Mapping[str, Any]
 # Characters that CSV readers treat as a separator, a quote, a line end or a comment.
@@ -35,7 +36,7 @@ def to_csv(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | N
     out.write(format_row([guard_formula(name) for name in shown]))
     for index in range(rows):
         out.write(format_row([values[index] if index < len(values) else "" for values in filled]))
-    return out.getvalue().encode()
+    return printable(out.getvalue()).encode()
 
 
 def format_row(row: Sequence[Any]) -> str:

@@ -17,6 +17,7 @@ from rope_viz.figures.files.apply_style import apply_style
 from rope_viz.figures.files.axes import array_of
 from rope_viz.figures.files.redraw_json import columns_to_json
 from rope_viz.figures.files.style import Style
+from rope_viz.storage.outside_text import HIDDEN, dump_printable, escape_hidden, printable
 from rope_viz.texts.texts import language_code
 
 KIND = "rope-viz figure"
@@ -34,7 +35,8 @@ def to_json(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | 
     table = getattr(fig, "table", None)
     stored = {} if table is None else {"table": columns_to_json(table())}
     content = to_json_values({**facts, **stored, "data": plain["data"], "layout": layout})
-    return (json.dumps(content, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+    return (escape_hidden(text) + "\n").encode()
 
 
 def to_html(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | None) -> bytes:
@@ -59,10 +61,11 @@ def to_html(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | 
         layout["title"] |= {"y": 1.0, "yanchor": "top", "pad": {"t": 6}, "font": {"size": 1.15 * style.font_px}}
         layout["margin"]["t"] = layout["margin"].get("t", 30.0) + lift
     head = to_meta_elements({"title": title, **(meta or {})})
-    figure = json.dumps(to_json_values({"data": sheet.data, "layout": layout}), ensure_ascii=False, allow_nan=False)
+    shown = to_json_values({"data": sheet.data, "layout": layout})
+    figure = dump_printable(shown, ensure_ascii=False, allow_nan=False)
     config = '{"responsive":true,"displaylogo":false,"showSendToCloud":false}'
     ground = str(layout.get("paper_bgcolor", theme.BACKGROUND))
-    name = html.escape(title)
+    name = html.escape(printable(title))
     return (
         f'<!DOCTYPE html>\n<html lang="{language_code()}"><head><meta charset="utf-8"><title>{name}</title>'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">{head}</head>\n'
@@ -77,7 +80,7 @@ def to_html(fig: go.Figure, style: Style, title: str, meta: Mapping[str, Any] | 
 def to_meta_elements(facts: Mapping[str, Any]) -> str:
     """Return metadata as HTML meta elements."""
     return "".join(
-        f'<meta name="rope-viz:{html.escape(str(name))}" content="{html.escape(_format_value(value))}">'
+        f'<meta name="rope-viz:{html.escape(str(name))}" content="{html.escape(printable(_format_value(value)))}">'
         for name, value in facts.items()
         if value not in (None, "")
     )
@@ -85,10 +88,14 @@ def to_meta_elements(facts: Mapping[str, Any]) -> str:
 
 @functools.cache
 def plotly_js() -> str:
-    """Return plotly.js, escaped for use inside a script element."""
+    """Return plotly.js, escaped for use inside a script element.
+
+    Two of its strings hold control characters, which a page's text must not have.
+    """
     from plotly.offline import get_plotlyjs
 
-    return str(get_plotlyjs()).replace("</script", "<\\/script")
+    script = str(get_plotlyjs()).replace("</script", "<\\/script")
+    return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", script)
 
 
 def _escape_script(text: str) -> str:

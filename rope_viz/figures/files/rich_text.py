@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from rope_viz.storage.outside_text import printable
 from rope_viz.texts.line_breaks import PIECE
 
 TOKEN = re.compile(r"<[^<>]*>|[^<]+|<")
@@ -31,7 +32,7 @@ def parse(words: Any) -> Lines:
     """Parse a text with markup into lines; unknown tags are dropped."""
     lines: Lines = [[]]
     bold, colours = 0, [""]
-    for token in TOKEN.findall(str(words)):
+    for token in TOKEN.findall(printable(str(words))):
         tag = token.lower()
         if tag in ("<br>", "<br/>", "<br />"):
             lines.append([])

@@ -20,6 +20,7 @@ from typing import Any
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.spec_url import format_value, parse_number
+from rope_viz.storage.outside_text import printable
 from rope_viz.texts import Texts, Translated
 from rope_viz.texts.texts import join_list
 
@@ -213,7 +214,7 @@ def is_key(key: str) -> bool:
 def format_one_line(value: Any) -> str:
     """Format a metadata value as one line of text; mappings as JSON."""
     words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return " ".join(words.split())
+    return printable(" ".join(words.split()))
 
 
 def _read_length(given: Any, name: str, bounds: tuple[float, float]) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.models import TEXTS
+from rope_viz.storage.outside_text import clean_text
 
 MOST_KEYS, MOST_TEXT, MOST_AXES = 100_000, 64 << 20, 8
 SHORT_ARRAY = 4096
@@ -171,8 +172,12 @@ def read_array(file: BinaryIO, long_arrays: bool) -> list[Any] | None:
 
 
 def read_text(file: BinaryIO) -> str:
-    """Read a text with its length before it."""
-    return read_exactly(file, check_text_length(read_number(file, "Q"))).decode("utf-8", "replace")
+    """Read a text with its length before it, and replace NUL.
+
+    The texts of arrays keep it: a token of a vocabulary may be one.
+    """
+    raw = read_exactly(file, check_text_length(read_number(file, "Q")))
+    return clean_text(raw.decode("utf-8", "replace"))
 
 
 def check_text_length(size: int) -> int:

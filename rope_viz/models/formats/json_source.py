@@ -30,6 +30,7 @@ from rope_viz.models.formats.gguf_keys import quote_keys
 from rope_viz.models.formats.megatron_config import config_from_megatron, find_arguments
 from rope_viz.models.formats.mistral_params import config_from_mistral, is_mistral_params
 from rope_viz.storage.decode_json import DEEPEST, is_deeper
+from rope_viz.storage.outside_text import clean_json
 
 
 def to_config(found: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -131,7 +132,8 @@ def read_raw(data: str | bytes, *, skip_lists: bool = False) -> Raw:
     """Read the object of a JSON text. Raises `ValueError` with one sentence that tells what to do.
 
     It is a `NotJsonError` where a place in the text breaks the rules of JSON. With `skip_lists`, long lists of labels
-    and layers are read as empty; they never count towards `LARGEST`.
+    and layers are read as empty; they never count towards `LARGEST`. Lone surrogates and NUL are replaced, also in
+    the text that is returned: RoPE is still computed from a config with such a letter.
     """
     if data[:4] == b"GGUF":
         raise ValueError(TEXTS("json_source.gguf"))
@@ -139,7 +141,7 @@ def read_raw(data: str | bytes, *, skip_lists: bool = False) -> Raw:
         raise ValueError(TEXTS("json_source.large", size=LARGEST_FILE >> 20))
     text = decode_utf8(data) if isinstance(data, bytes) else data
     marked = text.startswith("\ufeff")
-    text = text.removeprefix("\ufeff")
+    text = clean_json(text.removeprefix("\ufeff"))
     left_out: list[str] = []
     if len(text) > (SHORT_LIST if skip_lists else LARGEST):
         lists = find_long_lists(text)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import streamlit as st
 
 from rope_viz import web
+from rope_viz.storage.decode_json import DEEPEST, is_deeper
+from rope_viz.storage.outside_text import clean_values, dump_printable
 from rope_viz.texts import cache_by_language, current_language
 from rope_viz.texts.languages import ENGLISH
 from rope_viz.ui import query_params
@@ -45,7 +46,7 @@ def component(name: str, *, root_class: str, height: int = 0) -> Any:
 
         def apply_message() -> None:
             query_params.catch_up()
-            message = st.session_state[key]["message"]
+            message = clean_message(st.session_state[key]["message"])
             if take and isinstance(message, Mapping) and message.get("turn") != session().confirmed.get(key):
                 session().confirmed[key] = message.get("turn")
                 take(str(message.get("name")), message.get("value"))
@@ -54,9 +55,14 @@ def component(name: str, *, root_class: str, height: int = 0) -> Any:
             data = {**data, "confirmed": session().confirmed.get(key)}
             options["on_message_change"] = apply_message
         # Send bytes: Streamlit searches anything else for tables, which takes a tenth of a run.
-        mount(key=key, data=json.dumps(data).encode(), **options)
+        mount(key=key, data=dump_printable(data).encode(), **options)
 
     return mounted
+
+
+def clean_message(message: Any) -> Any:
+    """Return what a script sent without lone surrogates and NUL, None if it is nested more deeply than any message."""
+    return None if is_deeper(message, DEEPEST) else clean_values(message)
 
 
 def copy_button(key: str, label: str, text: str) -> None:

@@ -15,7 +15,7 @@ from rope_viz.pages import registry
 from rope_viz.picture import blob_store
 from rope_viz.picture.choices import StoredChoice
 from rope_viz.ui import own_config, state
-from rope_viz.ui.components.component import component
+from rope_viz.ui.components.component import clean_message, component
 from rope_viz.ui.session import session
 from rope_viz.ui.state import make_stored
 
@@ -125,7 +125,7 @@ def _restore() -> None:
     if session().is_restored:
         return
     session().is_restored = True
-    what = state.as_mapping(st.session_state[KEY].get("restore"))
+    what = state.as_mapping(clean_message(st.session_state[KEY].get("restore")))
     if own := state.as_mapping(what.get("own")):
         state.bring_back(str(own.get("text")), here=own.get("tab") is True)
     bring_back(state.as_mapping(what.get("held")))
