@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from rope_viz.advice.plan.export import TARGETS, Export, export, find_target
-from rope_viz.cli.spec import read_config, read_model, read_model_folder, tokens
+from rope_viz.cli.spec import read_config, read_model, read_model_folder, seconds, tokens
 from rope_viz.embedding.scaling import METHODS, build_method
 from rope_viz.embedding.spec import RopeSpec, lists, short_repr
 from rope_viz.evaluation.completion_clients import Counted, Local, Server, choose_key
@@ -180,7 +180,7 @@ def add(commands: Any) -> None:
     )
     served.add_argument("--retries", type=int, default=5, metavar="N", help="retries of a failed request; default: 5")
     served.add_argument(
-        "--timeout", type=float, default=600.0, metavar="S", help="seconds for one answer; default: 600"
+        "--timeout", type=seconds, default=600.0, metavar="S", help="seconds for one whole request; default: 600"
     )
     served.add_argument(
         "--key-env", default="OPENAI_API_KEY", metavar="NAME", help="environment variable with the server's key"
