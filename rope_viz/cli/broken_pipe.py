@@ -1,15 +1,33 @@
-"""Standard output and error that survive a broken pipe, as `head` causes.
+"""Standard output and error that survive a broken pipe, as `head` causes, and messages without endless names.
 
-Output after that is discarded, and the command runs to its end, so that its exit code is right.
+Output after a broken pipe is discarded, and the command runs to its end, so that its exit code is right.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
+
+LONGEST_NAME = 300
+"""Characters of a name in a message. The longest path that people use has some 250."""
+LONG_WORD = re.compile(rf"\S{{{LONGEST_NAME + 1},}}")
+
+
+def shorten_name(name: str) -> str:
+    """Return a name for a message, cut in the middle where it is longer than `LONGEST_NAME`."""
+    if len(name) <= LONGEST_NAME:
+        return name
+    half = LONGEST_NAME // 3
+    return f"{name[: 2 * half - 1]}…{name[-half:]}"
+
+
+def shorten_words(text: str) -> str:
+    """Return a message with each of its long words cut, which are names, addresses or values that a user gave."""
+    return LONG_WORD.sub(lambda found: shorten_name(found.group()), text)
 
 
 class Patient:
@@ -47,10 +65,20 @@ class Patient:
         return getattr(self.stream, name)
 
 
+class Messages(Patient):
+    """Standard error: every message passes here, so a name that it repeats is cut here."""
+
+    def write(self, text: str) -> int:
+        """Write with long words cut."""
+        super().write(shorten_words(text))
+        return len(text)
+
+
 @contextlib.contextmanager
 def ignore_broken_pipe() -> Iterator[None]:
     """Wrap both streams within this context and flush them at its end."""
-    streams = [stream and Patient(stream) for stream in (sys.stdout, sys.stderr)]  # None: there is no such stream
+    # None: there is no such stream.
+    streams = [sys.stdout and Patient(sys.stdout), sys.stderr and Messages(sys.stderr)]
     with contextlib.redirect_stdout(streams[0]), contextlib.redirect_stderr(streams[1]):
         try:
             yield

@@ -23,6 +23,7 @@ from rope_viz.evaluation.evaluation_plan import MOST, WHOLE, Evaluation, describ
 from rope_viz.evaluation.ray_workers import join_cluster, start_workers
 from rope_viz.evaluation.run_evaluation import EvaluationPlan, evaluate, merge_shards
 from rope_viz.models.model_config import ModelConfig
+from rope_viz.storage.read_file import read_limited_text
 from rope_viz.tiny_lm.passkey import WORDINGS
 
 ADDRESS = re.compile(r"https?://", re.IGNORECASE)
@@ -50,7 +51,7 @@ def read_servers(given: Sequence[str], file: str | None) -> dict[str, list[str]]
 
 def read_lines(path: Path) -> list[str]:
     """Return the lines METHOD=URL of a file; empty lines and comments (#) are left out."""
-    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [line.strip() for line in read_limited_text(path).splitlines()]
     found = [line for line in lines if line and not line.startswith("#")]
     if not found:
         raise ValueError(f"{path} names no server: write one METHOD=URL in each line")

