@@ -395,3 +395,27 @@ def test_a_file_of_a_user_is_read_in_one_place(path):
 def test_each_module_that_may_read_files_does():
     unused = {name for name in READS_FILES if not any(map(reads_a_file, ast.walk(parsed(ROOT / name))))}
     assert not unused
+
+
+def test_a_child_process_has_the_environment_of_its_parent():
+    """Without it another BLAS kernel may compute in the child, and a folder that the user chose is not used."""
+    offenders = []
+    for folder in ("rope_viz", "tests", "tools", "benchmarks"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            tree = parsed(path)
+            assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+            made = {
+                name.id
+                for node in assigned
+                if "environ" in ast.unparse(node.value)
+                for name in ast.walk(node.targets[0])
+                if isinstance(name, ast.Name)
+            }
+            given = {name.arg for node in ast.walk(tree) if isinstance(node, ast.arguments) for name in node.args}
+            for node in ast.walk(tree):
+                if isinstance(node, ast.keyword) and node.arg == "env":
+                    text = ast.unparse(node.value)
+                    names = {each.id for each in ast.walk(node.value) if isinstance(each, ast.Name)}
+                    if "environ" not in text and not names & (made | given):
+                        offenders.append(f"{name_of(path)}:{node.value.lineno} {text}")
+    assert not offenders

@@ -72,7 +72,7 @@ def test_a_file_without_a_size_has_a_limit_too():
     with pytest.raises(LargeFileError):
         read_limited("/proc/self/status", 10)
     # What cannot be read says so, with its name.
-    with pytest.raises(OSError) as found:
+    with pytest.raises(OSError, match="/proc/self/mem") as found:
         read_limited("/proc/self/mem", 10)
     assert found.value.filename == "/proc/self/mem"
 

@@ -10,6 +10,8 @@ from rope_viz.real_models.capture import capture_gguf
 from rope_viz.real_models.capture_text import MOST, CaptureRun
 from tests.tiny_lm.gguf_writer import write_small_model
 
+pytestmark = pytest.mark.float32_products
+
 TEXT = "in the tin 12 " * 60
 
 

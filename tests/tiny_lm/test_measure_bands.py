@@ -27,6 +27,8 @@ from rope_viz.real_models.measured_file import read_measured  # noqa: E402
 from rope_viz.real_models.torch_forward import TorchLm  # noqa: E402
 from tests.tiny_lm.gguf_writer import write_small_model  # noqa: E402
 
+pytestmark = pytest.mark.float32_products
+
 FLAGS = "--tokens 512 --needle-tokens 640 --sequences 1".split()
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks" / "real_model"
 
