@@ -7,6 +7,7 @@ size. Every command reads such files here, and `tests/test_architecture.py` find
 from __future__ import annotations
 
 import errno
+import io
 import os
 import select
 import stat
@@ -86,12 +87,19 @@ def read_standard_input(most: int) -> bytes:
 
 
 def open_regular(path: str | Path) -> BinaryIO:
-    """Open a file that is read in parts, as its header says. Raises `OSError` if it is not a regular file."""
+    """Open a file that is read in parts, as its header says. Raises `OSError` if it is not a regular file.
+
+    A file without a size, such as those in /proc, is empty here: reading some of them waits for ever.
+    """
     about = os.stat(path)
     require_readable(path, about, is_terminal=False)
     if not stat.S_ISREG(about.st_mode):
         raise UnreadableFileError(path, "it is no regular file: write it to one", errno.ESPIPE)
-    return open(path, "rb")
+    file = open(path, "rb")
+    if about.st_size == 0:
+        file.close()
+        return io.BytesIO()
+    return file
 
 
 def require_readable(path: str | Path, about: os.stat_result, *, is_terminal: bool) -> None:

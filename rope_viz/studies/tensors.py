@@ -83,7 +83,8 @@ def open_tensors(source: str | Path | bytes, *, most: int = 1024) -> TensorFile:
     else:
         source = Path(source)
         with open_regular(source) as file:
-            total = os.fstat(file.fileno()).st_size
+            total = file.seek(0, os.SEEK_END)
+            file.seek(0)
             head = file.read(8)
     size = int.from_bytes(head, "little")
     if len(head) < 8 or size > total - 8:
