@@ -95,11 +95,7 @@ def open_regular(path: str | Path) -> BinaryIO:
     require_readable(path, about, is_terminal=False)
     if not stat.S_ISREG(about.st_mode):
         raise UnreadableFileError(path, "it is no regular file: write it to one", errno.ESPIPE)
-    file = open(path, "rb")
-    if about.st_size == 0:
-        file.close()
-        return io.BytesIO()
-    return file
+    return open(path, "rb") if about.st_size else io.BytesIO()
 
 
 def require_readable(path: str | Path, about: os.stat_result, *, is_terminal: bool) -> None:
