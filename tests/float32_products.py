@@ -11,8 +11,8 @@ LAYERS = 16
 """Roundings of one layer's inputs that precede a product, as multiples of those of the product itself."""
 
 
-def assert_products_close(found, wanted, magnitudes, terms=256):
-    """Fail where two results differ by more than float32 explains, for sums of `terms` terms or fewer.
+def assert_products_close(found, wanted, magnitudes, terms):
+    """Fail where two results differ by more than float32 explains, for sums of `terms` terms.
 
     `magnitudes` is the sum of magnitudes, or a bound of it, that broadcasts to the results.
     """

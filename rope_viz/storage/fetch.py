@@ -194,7 +194,8 @@ class HttpHandler(urllib.request.HTTPHandler):
 
     def http_open(self, req: urllib.request.Request) -> Any:
         req.timeout = self.exchange.left()
-        return self.do_open(HttpConnection, req, exchange=self.exchange)
+        connection: Any = HttpConnection
+        return self.do_open(connection, req, exchange=self.exchange)
 
 
 class HttpsHandler(urllib.request.HTTPSHandler):
@@ -206,7 +207,8 @@ class HttpsHandler(urllib.request.HTTPSHandler):
 
     def https_open(self, req: urllib.request.Request) -> Any:
         req.timeout = self.exchange.left()
-        return self.do_open(HttpsConnection, req, exchange=self.exchange)
+        connection: Any = HttpsConnection
+        return self.do_open(connection, req, exchange=self.exchange)
 
 
 class Redirects(urllib.request.HTTPRedirectHandler):

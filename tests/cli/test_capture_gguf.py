@@ -68,8 +68,9 @@ def test_a_file_is_captured_without_torch_and_transformers(model, text, tmp_path
     ids = [loaded_id(word) for word in ("the", "Ġ", "th", "in", "Ġ", "1", "2", "Ġ", "in")]
     for number, (q, k) in enumerate(numpy_model.queries_and_keys(loaded, ids)):
         layer = loaded.layers[number]
-        assert_products_close(read.layer(number).q, q, bound_products(layer.q, layer.before_attention))
-        assert_products_close(read.layer(number).k, k, bound_products(layer.k, layer.before_attention))
+        width = layer.q.shape[1]
+        assert_products_close(read.layer(number).q, q, bound_products(layer.q, layer.before_attention), width)
+        assert_products_close(read.layer(number).k, k, bound_products(layer.k, layer.before_attention), width)
         assert read.layer(number).scale == pytest.approx(6**-0.5)
 
 

