@@ -142,7 +142,9 @@ def exchange_messages(request: urllib.request.Request, exchange: Exchange) -> We
     except urllib.error.HTTPError as error:
         # Its content is read here, because whoever handles the error has no limits.
         shown = read_content(error, exchange, LARGEST_REFUSAL - 1)
-        raise urllib.error.HTTPError(error.url, error.code, error.msg, error.hdrs, io.BytesIO(shown)) from None
+        # urllib has a reason of three lines for redirects in a circle.
+        reason = error.msg.partition("\n")[0].rstrip(".")
+        raise urllib.error.HTTPError(error.url, error.code, reason, error.hdrs, io.BytesIO(shown)) from None
 
 
 def read_content(response: Any, exchange: Exchange, most: int | None = None) -> bytes:
