@@ -11,13 +11,15 @@ LAYERS = 16
 """Roundings of one layer's inputs that precede a product, as multiples of those of the product itself."""
 
 
-def assert_products_close(found, wanted, magnitudes, terms):
-    """Fail where two results differ by more than float32 explains, for sums of `terms` terms.
-
-    `magnitudes` is the sum of magnitudes, or a bound of it, that broadcasts to the results.
-    """
+def allow_products(magnitudes, terms):
+    """Return how far two results of sums of `terms` terms may be apart, whose sums of magnitudes are at most these."""
     unit = np.finfo(np.float32).eps / 2
-    allowed = LAYERS * np.sqrt(terms) * unit * np.broadcast_to(magnitudes, np.shape(wanted))
+    return LAYERS * np.sqrt(terms) * unit * magnitudes
+
+
+def assert_products_close(found, wanted, magnitudes, terms):
+    """Fail where two results differ by more than `allow_products`."""
+    allowed = np.broadcast_to(allow_products(magnitudes, terms), np.shape(wanted))
     excess = np.abs(np.asarray(found, np.float64) - np.asarray(wanted, np.float64)) / allowed
     assert np.all(excess <= 1.0), f"{excess.max():.3g} times what float32 explains"
 

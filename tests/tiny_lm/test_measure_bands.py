@@ -68,7 +68,8 @@ def test_rows_are_losses_and_answers_of_the_changed_model(folder, measured):
     for number, piece in enumerate(pieces):
         losses = model.losses(piece[:512], change=change).astype(float)
         wanted = [losses[: table.block - 1].mean(), losses[-table.block :].mean()]
-        np.testing.assert_allclose(table.losses[FIRST, condition][number][[0, -1]], wanted, atol=1e-4)
+        # A loss is a difference of logits of about its own size, so its error grows with it.
+        np.testing.assert_allclose(table.losses[FIRST, condition][number][[0, -1]], wanted, rtol=1e-5, atol=1e-4)
     rng = np.random.default_rng(measure_bands.SEED)
     for number, piece in enumerate(pieces):
         needles = measure_bands.hide_needles(encode, piece, rng)
