@@ -54,7 +54,7 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_a_message_does_not_repeat_a_name_of_five_thousand_letters(words, capsys, tmp_path, monkeypatch):
+def test_a_message_does_not_repeat_a_long_name(words, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # argparse ends the process, our own refusals return.
     with contextlib.suppress(SystemExit):

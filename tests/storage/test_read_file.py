@@ -111,7 +111,7 @@ def test_a_pipe_that_never_ends_has_a_limit(tmp_path):
 @pytest.mark.parametrize(
     "read", [read_evaluation, read_measured, read_capture, lambda path: ModelConfig.read(Path(path))]
 )
-def test_each_reader_of_python_refuses_a_device(read, device):
+def test_every_function_refuses_a_device(read, device):
     with pytest.raises(ValueError, match=r"device|regular"):
         read(device)
 
