@@ -329,3 +329,93 @@ def test_imports_inside_strings_name_what_exists(path):
         for name in re.findall(r"\w+", names.partition(" as ")[0]):
             is_module = (place.is_dir() and any(place.glob(f"{name}.py"))) or (place / name).is_dir()
             assert is_module or re.search(rf"\b{name}\b", file.read_text(encoding="utf-8")), f"{module} has no {name}"
+
+
+READS_FILES = {
+    # Files of the package itself.
+    "rope_viz/advice/plan/runtime_instructions.py",
+    "rope_viz/advice/verify/check_rope.py",
+    "rope_viz/advice/verify/conformance.py",
+    "rope_viz/figures/files/style.py",
+    "rope_viz/kernels/card_files.py",
+    "rope_viz/models/architecture.py",
+    "rope_viz/models/catalog/__init__.py",
+    "rope_viz/models/parameter_formulas.py",
+    "rope_viz/multi_axis/catalog/__init__.py",
+    "rope_viz/pages/learn/figures.py",
+    "rope_viz/pages/recall/__init__.py",
+    "rope_viz/picture/config_keys.py",
+    "rope_viz/storage/decode_json.py",
+    "rope_viz/studies/real_model.py",
+    "rope_viz/texts/languages.py",
+    "rope_viz/tiny_lm/checkpoints.py",
+    "rope_viz/ui/app_shell.py",
+    "rope_viz/ui/components/scripts.py",
+    "rope_viz/ui/picture_route.py",
+    "rope_viz/ui/static_middleware.py",
+    "rope_viz/web/__init__.py",
+    "rope_viz/web/bundle.py",
+    # Files in /proc and /sys that tell of this machine.
+    "rope_viz/kernels/report.py",
+    "rope_viz/real_models/measure_model.py",
+    "rope_viz/reports/render_process.py",
+    # What a process of ours sends to another one.
+    "rope_viz/probe/engines/run_llama_cpp.py",
+    "rope_viz/probe/engines/run_mlx_lm.py",
+    "rope_viz/probe/engines/run_transformers.py",
+    "rope_viz/probe/engines/run_vllm.py",
+    "rope_viz/real_models/worker_process.py",
+    # The one place for all others.
+    "rope_viz/storage/read_file.py",
+}
+"""Modules that read files other than those that a user names."""
+READERS = {"json.load", "tomllib.load", "np.load", "np.fromfile", "np.loadtxt", "np.genfromtxt", "sys.stdin.read"}
+
+
+def reads_a_file(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    called = ast.unparse(node.func)
+    if called in ("open", "os.open", "io.open") or called.endswith((".open", ".read_text", ".read_bytes")):
+        words = [ast.unparse(argument) for argument in (*node.args, *(each.value for each in node.keywords))]
+        writes = any(word in ("'a'", "'wb'", "'xb'") for word in words)
+        # A member of an archive, a browser, a web server and a folder are no files of a user.
+        others = ("archive.open", "webbrowser.open", "BORDER.open", "opener.open", "os.open")
+        return not writes and called not in others
+    return called in READERS
+
+
+@for_each(SOURCES, name_of)
+def test_a_file_of_a_user_is_read_in_one_place(path):
+    """A device never ends, a pipe never begins, and a file may be of any size: `read_limited` knows all of them."""
+    lines = [node.lineno for node in ast.walk(parsed(path)) if reads_a_file(node)]
+    assert not lines or name_of(path) in READS_FILES, f"{name_of(path)} reads a file in lines {lines}"
+
+
+def test_each_module_that_may_read_files_does():
+    unused = {name for name in READS_FILES if not any(map(reads_a_file, ast.walk(parsed(ROOT / name))))}
+    assert not unused
+
+
+def test_a_child_process_has_the_environment_of_its_parent():
+    """Without it another BLAS kernel may compute in the child, and a folder that the user chose is not used."""
+    offenders = []
+    for folder in ("rope_viz", "tests", "tools", "benchmarks"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            tree = parsed(path)
+            assigned = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+            made = {
+                name.id
+                for node in assigned
+                if "environ" in ast.unparse(node.value)
+                for name in ast.walk(node.targets[0])
+                if isinstance(name, ast.Name)
+            }
+            given = {name.arg for node in ast.walk(tree) if isinstance(node, ast.arguments) for name in node.args}
+            for node in ast.walk(tree):
+                if isinstance(node, ast.keyword) and node.arg == "env":
+                    text = ast.unparse(node.value)
+                    names = {each.id for each in ast.walk(node.value) if isinstance(each, ast.Name)}
+                    if "environ" not in text and not names & (made | given):
+                        offenders.append(f"{name_of(path)}:{node.value.lineno} {text}")
+    assert not offenders

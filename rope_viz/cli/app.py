@@ -16,7 +16,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.request
 import webbrowser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import Any
 from rope_viz.cli.output import read_address
 from rope_viz.embedding.spec import short_repr
 from rope_viz.evaluation.completion_clients import is_loopback
+from rope_viz.storage.fetch import fetch
 
 PATIENCE = 20.0
 """Seconds that a server may take to end after SIGTERM."""
@@ -289,8 +289,8 @@ def proxy_of(written: str) -> str:
 def healthy(address: str) -> bool:
     """True if a dashboard answers there."""
     try:
-        with urllib.request.urlopen(address + HEALTH, timeout=4) as answer:
-            return bool(answer.status == 200)
+        fetch(address + HEALTH, seconds=4.0)
+        return True
     except (OSError, http.client.HTTPException, ValueError):
         return False
 

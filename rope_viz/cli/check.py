@@ -31,12 +31,14 @@ from rope_viz.advice.lint import (
     sort_by_severity,
 )
 from rope_viz.advice.lint.check_text import check_text, explain_rule, rules
+from rope_viz.cli.broken_pipe import shorten_name
 from rope_viz.cli.find_configs import NO_CONFIG, find_configs, make_reader, search_folder
 from rope_viz.cli.output import named, one_line
 from rope_viz.cli.override_flags import Override, add_override_flags, read_override
 from rope_viz.models.formats.json_repair import describe_fixes, read_lenient
 from rope_viz.models.formats.json_source import Raw, find_key_lines
 from rope_viz.models.model_config import ModelConfig
+from rope_viz.storage.read_file import read_limited_text
 
 EXIT = {"error": 2, "warning": 1, "note": 1}
 UNREAD = 3
@@ -277,7 +279,7 @@ def from_pyproject(folder: Path) -> dict[str, Any]:
     from rope_viz.storage.decode_toml import decode_toml
 
     try:
-        table: Any = decode_toml(path.read_text(encoding="utf-8"))
+        table: Any = decode_toml(read_limited_text(path))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path.name}: {one_line(error)}") from None
     for name in ("tool", "rope-viz"):
@@ -310,14 +312,18 @@ def finding_dict(finding: Finding) -> dict[str, Any]:
 
 def print_findings(report: FileReport, file: TextIO | None = None, hidden: Sequence[str] = ()) -> None:
     """Print the findings of one file, one per line, but notes of the `hidden` rules."""
+    name = shorten_name(report.name)
     shown = [one for one in report.findings if not is_hidden(one, hidden)]
     for finding in shown:
         effect = finding.effect
         size = f" [frequencies up to x{effect.ratio:.4g}, pair {effect.pair}]" if effect else ""
         place = f" {finding.key}:" if finding.key else ""
-        print(f"{report.name}: {finding.severity}:{place} {finding.message}{size} ({finding.rule})", file=file)
+        print(
+            f"{shorten_name(report.name)}: {finding.severity}:{place} {finding.message}{size} ({finding.rule})",
+            file=file,
+        )
     if not shown:
-        print(f"{report.name}: No problems found.", file=file)
+        print(f"{name}: No problems found.", file=file)
 
 
 def print_hidden_notes(reports: Sequence[FileReport], hidden: Sequence[str]) -> None:

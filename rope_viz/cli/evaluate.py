@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from rope_viz.advice.plan.export import TARGETS, Export, export, find_target
-from rope_viz.cli.spec import read_config, read_model, read_model_folder, tokens
+from rope_viz.cli.spec import read_config, read_model, read_model_folder, seconds, tokens
 from rope_viz.embedding.scaling import METHODS, build_method
 from rope_viz.embedding.spec import RopeSpec, lists, short_repr
 from rope_viz.evaluation.completion_clients import Counted, Local, Server, choose_key
@@ -23,6 +23,7 @@ from rope_viz.evaluation.evaluation_plan import MOST, WHOLE, Evaluation, describ
 from rope_viz.evaluation.ray_workers import join_cluster, start_workers
 from rope_viz.evaluation.run_evaluation import EvaluationPlan, evaluate, merge_shards
 from rope_viz.models.model_config import ModelConfig
+from rope_viz.storage.read_file import read_limited_text
 from rope_viz.tiny_lm.passkey import WORDINGS
 
 ADDRESS = re.compile(r"https?://", re.IGNORECASE)
@@ -50,7 +51,7 @@ def read_servers(given: Sequence[str], file: str | None) -> dict[str, list[str]]
 
 def read_lines(path: Path) -> list[str]:
     """Return the lines METHOD=URL of a file; empty lines and comments (#) are left out."""
-    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [line.strip() for line in read_limited_text(path).splitlines()]
     found = [line for line in lines if line and not line.startswith("#")]
     if not found:
         raise ValueError(f"{path} names no server: write one METHOD=URL in each line")
@@ -180,7 +181,7 @@ def add(commands: Any) -> None:
     )
     served.add_argument("--retries", type=int, default=5, metavar="N", help="retries of a failed request; default: 5")
     served.add_argument(
-        "--timeout", type=float, default=600.0, metavar="S", help="seconds for one answer; default: 600"
+        "--timeout", type=seconds, default=600.0, metavar="S", help="seconds for one whole request; default: 600"
     )
     served.add_argument(
         "--key-env", default="OPENAI_API_KEY", metavar="NAME", help="environment variable with the server's key"

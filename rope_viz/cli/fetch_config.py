@@ -11,22 +11,18 @@ import http.client
 import os
 import re
 import sys
-import time
 import urllib.error
-import urllib.request
 from urllib.parse import quote, urlsplit
 
 from rope_viz.embedding.spec import short_repr
-from rope_viz.evaluation.completion_clients import OPENER, choose_key
+from rope_viz.evaluation.completion_clients import choose_key
 from rope_viz.models.formats.json_source import LARGEST_FILE
 from rope_viz.models.identity.hf_cache import ID, NAME, model_id_of_page
+from rope_viz.storage.fetch import LargeError, fetch
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
-TIMEOUT = 10.0
-"""Seconds without an answer."""
-LONGEST_WAIT = 60.0
-"""Seconds for the whole file."""
-CHUNK = 1 << 16
+TIMEOUT = 30.0
+"""Seconds for the whole request, redirects and content included."""
 TRUE = ("1", "on", "yes", "true")
 MISSING = {
     "EntryNotFound": "this model has no config.json",
@@ -64,39 +60,23 @@ def request_config(address: str) -> bytes:
     """Return the content of an address. Raises `ValueError` as `fetch_config` does."""
     host = urlsplit(address).hostname
     token = choose_key(address, "HF_TOKEN", remedy="let HF_ENDPOINT begin with https")
-    request = urllib.request.Request(address, headers={"User-Agent": "rope-viz"})
-    if token:
-        request.add_header("Authorization", f"Bearer {token}")
+    headers = {"User-Agent": "rope-viz"} | ({"Authorization": f"Bearer {token}"} if token else {})
     try:
-        with OPENER.open(request, timeout=TIMEOUT) as answer:
-            content = read_answer(answer)
-            commit = answer.headers.get("X-Repo-Commit") or ""
+        answer = fetch(address, seconds=TIMEOUT, most=LARGEST_FILE, headers=headers)
+    except LargeError:
+        raise ValueError(f"{host} sent more than {LARGEST_FILE >> 20} MiB, which no config.json is") from None
     except urllib.error.HTTPError as error:
         raise ValueError(f"{host} {describe_status(error, has_token=bool(token))}") from None
     except (OSError, http.client.HTTPException, UnicodeError) as error:
         reason = getattr(error, "reason", None) or str(error) or type(error).__name__
         raise ValueError(f"{host} cannot be reached ({reason}): name a file, or a model of rope-viz models") from None
-    if len(content) > LARGEST_FILE:
-        raise ValueError(f"{host} sent more than {LARGEST_FILE >> 20} MiB, which no config.json is")
+    content = answer.content
+    commit = answer.headers.get("X-Repo-Commit") or ""
     if re.match(rb"(\xef\xbb\xbf)?\s*<", content):
         raise ValueError(f"{host} sent a web page instead of config.json: download the file and name it")
     at = f" at commit {commit[:12]}" if commit else ""
     print(f"rope-viz: fetched {address}{at}", file=sys.stderr)
     return content
-
-
-def read_answer(answer: http.client.HTTPResponse) -> bytes:
-    """Return the body of an answer, at most one byte more than is read of a file. Raises `OSError` if it takes long."""
-    end, parts, size = time.monotonic() + LONGEST_WAIT, list[bytes](), 0
-    while size <= LARGEST_FILE:
-        if time.monotonic() > end:
-            raise TimeoutError(f"the file took more than {LONGEST_WAIT:g} seconds")
-        part = answer.read1(min(CHUNK, LARGEST_FILE + 1 - size))
-        if not part:
-            break
-        parts.append(part)
-        size += len(part)
-    return b"".join(parts)
 
 
 def describe_status(error: urllib.error.HTTPError, *, has_token: bool) -> str:

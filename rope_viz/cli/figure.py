@@ -23,6 +23,7 @@ from rope_viz.models.spec_url import Subject, method_knobs
 from rope_viz.models.variant import MOST
 from rope_viz.pages import registry
 from rope_viz.picture import ROUTE
+from rope_viz.storage.read_file import read_limited
 
 if TYPE_CHECKING:
     from rope_viz.picture.page import Picture
@@ -144,13 +145,17 @@ def draw_suite(parsed: argparse.Namespace) -> int:
     return 0
 
 
+LARGEST_SAVED = 256 << 20
+"""Bytes of a picture as JSON. A heatmap of 4,800 rows and columns takes most of it."""
+
+
 def redraw_file(parsed: argparse.Namespace, form: str, looks: Mapping[str, str]) -> bytes:
     """Return the picture of a saved JSON file, which contains its picture's name and style."""
     from rope_viz.reports import draw
 
     for key in flags_besides_style(parsed, addressed(parsed.picture)):
         raise ValueError(f"a saved file already contains {key}: omit it, or name the picture instead")
-    return draw.redraw_saved(Path(parsed.picture).read_bytes(), form, looks)
+    return draw.redraw_saved(read_limited(parsed.picture, LARGEST_SAVED), form, looks)
 
 
 def read_query(

@@ -17,6 +17,7 @@ from rope_viz.models.formats.side_files import SIDE_FILES
 from rope_viz.models.identity import named_config
 from rope_viz.models.identity.hf_cache import NAME, find_in_cache, is_model_id
 from rope_viz.models.no_rope_types import is_model_config
+from rope_viz.storage.read_file import open_regular, read_limited, read_standard_input
 
 # Folders without a model's own files.
 PASSED_OVER = frozenset((".git", "node_modules", "__pycache__", ".venv", "venv", ".tox", "site-packages"))
@@ -71,12 +72,12 @@ def contains_config(path: Path) -> bool:
     """Return whether a file is JSON and has the keys of a model's config."""
     try:
         # A pipe or a device would block, and a config is never so large.
-        if not path.is_file() or path.stat().st_size > LARGEST_FILE:
+        if not path.is_file():
             return False
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             if not file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
                 return False
-        return is_model_config(read_raw(path.read_bytes()).config)
+        return is_model_config(read_raw(read_limited(path, LARGEST_FILE)).config)
     except (ValueError, OSError):
         return False
 
@@ -131,5 +132,4 @@ def make_reader(path: Path) -> Callable[[], bytes]:
 
 def standard_input() -> bytes:
     """Read standard input."""
-    text = getattr(sys.stdin, "buffer", sys.stdin).read(LARGEST_FILE + 1)
-    return text if isinstance(text, bytes) else text.encode()
+    return read_standard_input(LARGEST_FILE)

@@ -24,7 +24,7 @@ import json
 from collections.abc import Callable
 
 from rope_viz import __version__
-from rope_viz.cli.broken_pipe import ignore_broken_pipe
+from rope_viz.cli.broken_pipe import ignore_broken_pipe, shorten_name
 
 
 def run_command(parsed: argparse.Namespace) -> int:
@@ -47,7 +47,7 @@ def run_command(parsed: argparse.Namespace) -> int:
         if isinstance(error, FileNotFoundError) and folder_is_gone():
             print("rope-viz: the working directory was deleted: change to one that exists", file=sys.stderr)
             return 2
-        place = f"{error.filename}: " if isinstance(error, OSError) and error.filename else ""
+        place = f"{shorten_name(str(error.filename))}: " if isinstance(error, OSError) and error.filename else ""
         print(f"rope-viz: {place}{one_line(error)}", file=sys.stderr)
     return 2
 

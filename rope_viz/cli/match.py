@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from rope_viz.advice.training.make_match import Remedy, find_remedy
@@ -18,6 +17,7 @@ from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.user_config import parse_config
 from rope_viz.runtimes.releases import format_version
 from rope_viz.runtimes.trainers import TRAINERS
+from rope_viz.storage.read_file import read_limited_text
 
 SAME, DIFFERS, REFUSED, UNREADABLE = range(4)
 
@@ -109,7 +109,7 @@ def read_arguments(written: str | None) -> Mapping[str, Any] | None:
             return parse_flags(written)
         if written.lstrip().startswith("{"):
             return parse_config(written)
-        text = Path(written).read_text(encoding="utf-8")
+        text = read_limited_text(written)
         return parse_flags(text) if text.lstrip().startswith("--") else parse_config(text)
 
 

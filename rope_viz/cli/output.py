@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from rope_viz.cli.broken_pipe import Patient
+from rope_viz.cli.broken_pipe import Patient, shorten_name
 from rope_viz.embedding import TEXTS
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.no_rope_types import NoRope
@@ -61,12 +61,14 @@ def one_line(error: Exception) -> str:
 
 @contextlib.contextmanager
 def named(name: str) -> Iterator[None]:
-    """Prefix errors raised within this context with the config's name."""
+    """Prefix errors raised within this context with the config's name, or with that of the file they are about."""
     try:
         yield
     except NoRope:
         raise
     except ArithmeticError:
-        raise ValueError(f"{name}: {TEXTS('errors.uncomputable')}") from None
+        raise ValueError(f"{shorten_name(name)}: {TEXTS('errors.uncomputable')}") from None
     except (ValueError, OSError) as error:
-        raise ValueError(f"{name}: {one_line(error)}") from None
+        # The system's errors name the file: another one than the config where a disk is full.
+        file = getattr(error, "filename", None) or name
+        raise ValueError(f"{shorten_name(str(file))}: {one_line(error)}") from None

@@ -12,6 +12,7 @@ from rope_viz.cli.find_pictures import describe_formats, render
 from rope_viz.cli.output import named, write_output
 from rope_viz.cli.spec import NAMES, read_config, read_model, tokens
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.storage.read_file import read_limited
 from rope_viz.studies.packed_positions import (
     EXAMPLE,
     SUFFIXES,
@@ -26,6 +27,9 @@ from rope_viz.studies.packed_positions import (
 )
 
 MOST_SHOWN = 20
+
+LARGEST = 64 << 20
+"""Bytes of a file with positions: four million of them, and a mask, as JSON."""
 
 
 def add(commands: Any) -> None:
@@ -59,7 +63,7 @@ def run(parsed: argparse.Namespace) -> int:
         rows = make_rows(lengths or (), form)
     else:
         with named(parsed.file):
-            rows = read_rows(parsed.file, Path(parsed.file).read_bytes(), lengths)
+            rows = read_rows(parsed.file, read_limited(parsed.file, LARGEST), lengths)
     limit = parsed.limit
     if limit is None and parsed.config is not None:
         with named(parsed.config):

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rope_viz.cli.spec import NAMES, named, read_config, read_model, refuse_diffusion, tokens
+from rope_viz.cli.spec import NAMES, named, read_config, read_model, refuse_diffusion, seconds, tokens
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.probe.ask_probe import ENGINES, Asked, ask_engine, ask_server
 from rope_viz.probe.clients import NoAnswerError, NoLogProbsError
@@ -66,7 +66,7 @@ def add_ask(tasks: Any) -> None:
     asker.add_argument("--python", default=sys.executable, metavar="PATH", help="the Python that has the package")
     asker.add_argument("--runtime", choices=RELEASES, default="", help="which engine the server is, if you know it")
     asker.add_argument("--longest", type=tokens, default=LONGEST, help=f"longest prompt; default: {LONGEST} tokens")
-    asker.add_argument("--timeout", type=float, default=120.0, help="seconds to wait for one answer; default: 120")
+    asker.add_argument("--timeout", type=seconds, default=120.0, help="seconds for one whole request; default: 120")
     asker.add_argument("--json", action="store_true", help="as JSON, with the distance of every hypothesis")
     asker.set_defaults(run=run_ask)
 

@@ -25,6 +25,7 @@ from rope_viz.reports import report_site
 from rope_viz.reports.render_process import MEMORY, end_with, limit_memory, limit_seconds
 from rope_viz.reports.report_site import FOLDER, IndexEntry
 from rope_viz.storage.decode_json import decode_json
+from rope_viz.storage.read_file import LARGEST_TEXT, read_limited, read_limited_text
 from rope_viz.texts import current_language, use_language
 
 SECONDS = 60
@@ -112,7 +113,7 @@ def find_named(path: Path) -> Iterator[tuple[str, Callable[[], bytes | str]]]:
         for label, read in find_sources(str(path), False):
             yield Path(label).relative_to(path).as_posix(), read
         return
-    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [line.strip() for line in read_limited_text(path).splitlines()]
     names = [line for line in lines if line and not line.startswith("#")]
     if not names:
         raise ValueError(f"{path} names no model: write one config, folder or model id in each line")
@@ -147,7 +148,7 @@ def read_record(pages: Path, job: ReportJob) -> IndexEntry | None:
     if not record.is_file() or not (pages / job.file).is_file():
         return None
     try:
-        found = decode_json(record.read_bytes(), "the record cannot be read")
+        found = decode_json(read_limited(record, LARGEST_TEXT), "the record cannot be read")
         return report_site.read_entry(found["entry"]) if found["digest"] == job.digest else None
     except (ValueError, KeyError, TypeError):
         return None

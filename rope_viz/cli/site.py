@@ -11,6 +11,7 @@ from rope_viz.cli.find_configs import find_configs, find_listed
 from rope_viz.cli.language import add_language_flag
 from rope_viz.cli.output import check_folder, named, read_address, write_output
 from rope_viz.models.identity.hf_cache import NAME
+from rope_viz.storage.read_file import read_limited_text
 from rope_viz.texts import use_language
 
 MARKER = ".rope-viz-site"
@@ -113,7 +114,7 @@ def replace_files(folder: Path, names: Sequence[str]) -> None:
     Raise `ValueError` if a file of somebody else has one of the names.
     """
     marker = folder / MARKER
-    earlier = marker.read_text(encoding="utf-8").splitlines() if marker.is_file() else []
+    earlier = read_limited_text(marker).splitlines() if marker.is_file() else []
     foreign = next((name for name in names if name not in earlier and (folder / name).exists()), None)
     if foreign is not None:
         raise ValueError(f"{folder / foreign} is not from `rope-viz site`: move it, or name another folder")

@@ -20,6 +20,8 @@ from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.spec_url import method_knobs, parse_number, with_method, with_sizes
 from rope_viz.models.user_config import parse_config
 
+LONGEST_TIMEOUT = 7 * 86400.0
+"""Seconds. The system's timers do not take arbitrarily large numbers."""
 NAMES = "a config.json, its folder, a GGUF file, an id of the list, of the local cache or with --hub, or - for stdin"
 LISTS = ("short_factor", "long_factor")
 
@@ -78,6 +80,17 @@ def tokens(written: str) -> int:
     if not math.isfinite(value) or value != int(value) or value < 1:
         raise argparse.ArgumentTypeError(f"{short_repr(written)} is not a whole number of tokens")
     return int(value)
+
+
+def seconds(written: str) -> float:
+    """Read the time for one request, for argparse."""
+    try:
+        value = float(written)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value <= LONGEST_TIMEOUT:
+        raise argparse.ArgumentTypeError(f"{short_repr(written)} is not a number of seconds above 0 and up to a week")
+    return value
 
 
 def read_config(name: str) -> Mapping[str, Any]:

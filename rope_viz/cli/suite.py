@@ -15,10 +15,12 @@ labels = {plain = "no scaling"}
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rope_viz.cli.broken_pipe import shorten_name
 from rope_viz.cli.find_pictures import describe_formats, find_choices, find_picture, open_variant, render
 from rope_viz.cli.output import named, write_output
 from rope_viz.cli.spec import read_config
@@ -33,6 +35,7 @@ from rope_viz.pages import registry
 from rope_viz.picture.choices import StoredChoice
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.storage.decode_toml import decode_toml
+from rope_viz.storage.read_file import read_limited_text
 
 OWN_KEYS = ("file", "picture", "model", "variants", "labels")
 
@@ -52,6 +55,8 @@ def run_suite(name: str, folder: str | None) -> list[Path]:
         with named(str(entry["file"])):
             if file in rendered:
                 raise ValueError("two figures of the suite have this name")
+            if not file.resolve().is_relative_to(target.resolve()):
+                raise ValueError(f"a link leads out of {shorten_name(str(target))}: name another file")
             rendered[file] = render_entry(entry, style, path.parent)
     for file, content in rendered.items():
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -62,7 +67,7 @@ def run_suite(name: str, folder: str | None) -> list[Path]:
 def read_suite(path: Path) -> tuple[list[Mapping[str, Any]], dict[str, str]]:
     """Return the figures of a suite and their common style. Raise `ValueError` with one sentence."""
     try:
-        suite = decode_toml(path.read_text(encoding="utf-8"))
+        suite = decode_toml(read_limited_text(path))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"this is not TOML: {error}") from None
     for key in suite:
@@ -86,7 +91,11 @@ def read_suite(path: Path) -> tuple[list[Mapping[str, Any]], dict[str, str]]:
 def read_style(style: Mapping[str, Any]) -> dict[str, str]:
     """Return [style] as parameters of an address. Raise `ValueError` with one sentence for an unknown key."""
     labels = read_labels(style.get("labels", {}))
-    found = {key: to_text(value) for key, value in style.items() if key != "labels"}
+    found = {}
+    for key, value in style.items():
+        if key != "labels":
+            with named(key):
+                found[key] = to_text(value)
     for key in found:
         if not is_key(key):
             raise ValueError(f"[style] has no key {short_repr(key)}")
@@ -109,7 +118,10 @@ def render_entry(entry: Mapping[str, Any], style: Mapping[str, str], folder: Pat
         raise ValueError(describe_formats(entry["file"], None, [*export.FORMS]))
     picture = find_picture(entry["picture"])
     given = flatten({key: value for key, value in entry.items() if key not in OWN_KEYS})
-    query = {expand_key(key, entry["picture"]): to_text(value) for key, value in given.items()}
+    query = {}
+    for key, value in given.items():
+        with named(key):
+            query[expand_key(key, entry["picture"])] = to_text(value)
     looks = dict(style) | {key: query.pop(key) for key in list(query) if is_key(key)}
     files = {}
     for choice in find_choices(entry["picture"]):
@@ -176,4 +188,6 @@ def to_text(value: Any) -> str:
         return ",".join(map(to_text, value))
     if not isinstance(value, str | int | float | bool):
         raise ValueError(f"{short_repr(value)} is neither text nor a number")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is not a finite number")
     return format_value(value)

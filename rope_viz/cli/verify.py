@@ -25,6 +25,7 @@ from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import Effect, divide, find_max_ratio
 from rope_viz.runtimes.llamacpp import parse_flags
 from rope_viz.storage.decode_json import decode_json
+from rope_viz.storage.read_file import read_limited
 from rope_viz.storage.write_file import write_file
 from rope_viz.studies.tensors import open_tensors
 
@@ -87,9 +88,7 @@ def read_source(source: str, flags: str | None, layer: str, model: ModelConfig) 
         return from_transformers(source, layer)
     if source.endswith(".safetensors"):
         return read_learned(source, model, layer)
-    if Path(source).stat().st_size > LARGEST:
-        raise ValueError("it is larger than 1 MiB, so it is not an inv_freq.json")
-    return read_numbers(Path(source).read_bytes(), Path(source).name)
+    return read_numbers(read_limited(source, LARGEST), Path(source).name)
 
 
 def from_transformers(folder: str, layer: str) -> LoadedFrequencies:

@@ -15,17 +15,19 @@ import sys
 import threading
 import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from rope_viz.embedding.spec import short_repr
-from rope_viz.storage.decode_json import decode_json
+from rope_viz.storage import fetch
+from rope_viz.storage.decode_json import decode_json, estimate_memory
 
-LARGEST = 4 << 20  # bytes of an answer
 INSTALL = "pip install 'rope-viz[transformers]'"
+MEMORY_PER_BYTE = 16
+"""Bytes of memory for each byte that an answer may have: log-probabilities with their names take up to eight."""
+MOST_MEMORY = 2 << 30
 AGAIN = (408, 409, 425, 429, 500, 502, 503, 504)  # status codes after which a retry may succeed
 
 
@@ -61,35 +63,6 @@ class Engine(Protocol):
         """Return the number of tokens of the text. Raises `ValueError` if it cannot be determined."""
 
 
-class Redirects(urllib.request.HTTPRedirectHandler):
-    """Redirects by http and https that do not carry the key to another host, or to the same one by other means."""
-
-    def redirect_request(
-        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
-    ) -> urllib.request.Request | None:
-        """Return the request for the new address, without the key if scheme, host or port differ.
-
-        Raises `HTTPError` for another scheme, such as ftp.
-        """
-        scheme = urllib.parse.urlsplit(newurl).scheme
-        if scheme not in ("http", "https"):
-            reason = f"a redirect to {short_repr(scheme)} is not followed"
-            raise urllib.error.HTTPError(req.full_url, code, reason, headers, fp)
-        request = super().redirect_request(req, fp, code, msg, headers, newurl)
-        if request is not None and origin(request.full_url) != origin(req.full_url):
-            request.remove_header("Authorization")
-        return request
-
-
-OPENER = urllib.request.build_opener(Redirects)
-
-
-def origin(url: str) -> tuple[str, str | None, int | None]:
-    """Return scheme, host and port of an address."""
-    parts = urllib.parse.urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
-
-
 def is_unencrypted(url: str) -> bool:
     """True if requests to the address can be read on the way: by http to another machine."""
     parts = urllib.parse.urlsplit(url)
@@ -116,7 +89,8 @@ def is_loopback(host: str) -> bool:
 class Server:
     """A server at an address such as http://localhost:8000/v1, used by completions, or by messages if `chat`.
 
-    Temporary failures (no connection, overload) raise `UnavailableError`, with the server's own Retry-After.
+    Temporary failures (no connection, overload) raise `UnavailableError`, with the server's own Retry-After. `timeout`
+    is the time of a whole request in seconds, from the search for the server's address to the answer's last byte.
     """
 
     def __init__(
@@ -127,13 +101,12 @@ class Server:
         key: str | None = None,
         chat: bool = False,
         timeout: float = 600.0,
-        largest: int = LARGEST,
     ) -> None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"a server must be an address such as http://localhost:8000/v1, got {short_repr(url)}")
         self.url, self.model, self.chat = url.rstrip("/"), model, chat
-        self.key, self.timeout, self.largest = key, timeout, largest
+        self.key, self.timeout = key, timeout
 
     def ask(self, text: str, most: int) -> Answer:
         if self.chat:
@@ -163,34 +136,40 @@ class Server:
         try:
             found = [str(each["id"]) for each in self.once("/models", None)["data"]]
         except (OSError, http.client.HTTPException, KeyError, TypeError) as error:
-            raise ValueError(f"{self.url} does not list its models ({error}): name one (--served-model)") from None
+            wait = " (--timeout)" if isinstance(error, fetch.LateError) else ""
+            raise ValueError(
+                f"{self.url} does not list its models ({error}){wait}: name one (--served-model)"
+            ) from None
         if not found:
             raise ValueError(f"{self.url} has no model")
         return found
 
-    def send(self, path: str, body: Mapping[str, Any]) -> Any:
+    def send(self, path: str, body: Mapping[str, Any], most: int = fetch.SMALL) -> Any:
         """Return the answer to a POST as JSON. Raises `UnavailableError` after a temporary failure."""
         try:
-            return self.once(path, body)
+            return self.once(path, body, most)
         except urllib.error.HTTPError as error:
-            problem = f"{self.url} refused: {error.code} {short_repr(error.read(2000).decode(errors='replace'), 200)}"
+            problem = f"{self.url} refused: {error.code} {short_repr(error.read().decode(errors='replace'), 200)}"
             if error.code not in AGAIN:
                 raise ValueError(problem) from None
             wish = error.headers.get("Retry-After", "")
             raise UnavailableError(problem, is_reached=True, pause=float(wish) if wish.isdecimal() else None) from None
+        except fetch.LateError as error:
+            raise UnavailableError(f"{self.url} gave {error} (--timeout)", is_reached=False) from None
         except (OSError, http.client.HTTPException) as error:
             raise UnavailableError(f"{self.url} cannot be reached: {error}", is_reached=False) from None
 
-    def once(self, path: str, body: Mapping[str, Any] | None) -> Any:
-        """Send one request: a POST, or a GET if there is no body."""
+    def once(self, path: str, body: Mapping[str, Any] | None, most: int = fetch.SMALL) -> Any:
+        """Send one request: a POST, or a GET if there is no body. The answer has at most `most` bytes."""
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self.key}"} if self.key else {})
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, headers)
-        with OPENER.open(request, timeout=self.timeout) as response:
-            found = response.read(self.largest + 1)
-        if len(found) > self.largest:
-            raise ValueError(f"{self.url} answered with more than {self.largest >> 20} MiB")
-        return decode_json(found, f"{self.url} answered with something that is not JSON")
+        try:
+            answer = fetch.fetch(self.url + path, seconds=self.timeout, most=most, data=data, headers=headers)
+        except fetch.LargeError as error:
+            raise ValueError(f"{self.url} {error}") from None
+        if estimate_memory(answer.content) > min(MEMORY_PER_BYTE * most, MOST_MEMORY):
+            raise ValueError(f"{self.url} answered with more values than any answer of this kind has")
+        return decode_json(answer.content, f"{self.url} answered with something that is not JSON")
 
 
 class Local:

@@ -14,6 +14,7 @@ import numpy as np
 from rope_viz.embedding.spec import FloatArray, require_number, short_repr
 from rope_viz.evaluation import TEXTS
 from rope_viz.storage.decode_json import decode_json
+from rope_viz.storage.read_file import read_limited
 from rope_viz.tiny_lm.recall import interval
 
 VERSION = 1
@@ -112,10 +113,9 @@ class Evaluation:
 
 def read_evaluation(source: str | Path | bytes) -> Evaluation:
     """Read the evaluation in a JSON file, from a path or from its bytes. Raises `ValueError`."""
-    size = len(source) if isinstance(source, bytes) else Path(source).stat().st_size
-    if size > LARGEST:
-        raise ValueError(TEXTS("file.large", most=LARGEST >> 20, size=size / (1 << 20)))
-    data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    data = source if isinstance(source, bytes) else read_limited(source, LARGEST)
+    if len(data) > LARGEST:
+        raise ValueError(TEXTS("file.large", most=LARGEST >> 20, size=len(data) / (1 << 20)))
     content = decode_json(data, TEXTS("file.no_json"))
     if not isinstance(content, dict) or not isinstance(content.get("answers"), list):
         raise ValueError(TEXTS("file.empty"))

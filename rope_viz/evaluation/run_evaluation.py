@@ -21,6 +21,7 @@ from rope_viz.embedding.spec import require_number, short_repr
 from rope_viz.evaluation.completion_clients import Engine, UnavailableError
 from rope_viz.evaluation.dispatch import Worker, count_tokens, dispatch
 from rope_viz.evaluation.evaluation_plan import (
+    LARGEST,
     MOST,
     VERSION,
     WHOLE,
@@ -32,6 +33,7 @@ from rope_viz.evaluation.evaluation_plan import (
     read_evaluation,
 )
 from rope_viz.storage.decode_json import decode_json
+from rope_viz.storage.read_file import read_limited, read_limited_text
 from rope_viz.storage.write_file import write_file
 from rope_viz.tiny_lm.passkey import WORDINGS, pieces_for
 
@@ -127,9 +129,13 @@ class Journal:
         return cell in self.rows and self.rows[cell].right is not None
 
 
+LARGEST_JOURNAL = 4 * LARGEST
+"""Bytes. Each row has the name of its fields, and may be there once for each run that was interrupted."""
+
+
 def read_journal(path: Path) -> Iterator[AnswerRow]:
     """Yield the rows of a journal."""
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in read_limited_text(path, LARGEST_JOURNAL).splitlines():
         try:
             row = AnswerRow(**decode_json(line, "this line is not JSON"))
         except (ValueError, TypeError):
@@ -280,7 +286,7 @@ def merge_shards(paths: Sequence[str | Path], out: Path) -> dict[str, Any]:
 
 def read_shard_file(path: str | Path) -> ShardFile:
     """Read one shard. Raises `ValueError` if it is none, or if its answers are not those of its plan."""
-    name, data = str(path), Path(path).read_bytes()
+    name, data = str(path), read_limited(path, LARGEST)
     try:
         found = read_evaluation(data)
     except ValueError as error:

@@ -7,6 +7,7 @@ Options, limits and defaults may be functions of `PictureRequest`.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from rope_viz.picture import blob_store
 from rope_viz.picture.blob_store import require_size
 from rope_viz.picture.picture_request import Choice, PictureRequest, T, always
 from rope_viz.storage.outside_text import clean_text, printable
+from rope_viz.storage.read_file import read_limited
 from rope_viz.texts import Texts, Translated, TranslatedOptions
 
 TEXTS = Texts("app")
@@ -393,14 +395,14 @@ def data_of(filed: bytes) -> bytes:
     return filed.partition(b"\0")[2]
 
 
-def load_file(written: str) -> bytes:
+def load_file(written: str, largest: int = blob_store.LARGEST) -> bytes:
     """Read a file into the form of a stored content."""
-    return filed(Path(written).name, load_bytes(written))
+    return filed(Path(written).name, read_limited(written, largest))
 
 
 def load_bytes(written: str) -> bytes:
     """Read a file whose name does not matter."""
-    return Path(written).read_bytes()
+    return read_limited(written, blob_store.LARGEST)
 
 
 def json_file(read: Callable[[bytes], T], *, largest: int = LARGEST_JSON, **more: Any) -> StoredChoice[T]:
@@ -410,4 +412,5 @@ def json_file(read: Callable[[bytes], T], *, largest: int = LARGEST_JSON, **more
         require_size(content, largest)
         return read(data_of(content))
 
-    return StoredChoice(decode=decode, load=load_file, suffixes=(".json",), largest=largest, **more)
+    load = functools.partial(load_file, largest=largest)
+    return StoredChoice(decode=decode, load=load, suffixes=(".json",), largest=largest, **more)

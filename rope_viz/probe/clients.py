@@ -15,11 +15,14 @@ from rope_viz.evaluation.completion_clients import Server, UnavailableError
 from rope_viz.probe.answers import Entry
 from rope_viz.probe.tokens import FIRST, LAST, VOCABULARY, to_text
 from rope_viz.storage.decode_json import ContentError
+from rope_viz.storage.fetch import SMALL, LateError
 
 PREFIXES = 12
 """Lengths at which a server is asked that says nothing of the tokens of its prompt."""
 LARGEST = 256 << 20
-"""Bytes of an answer: log-probabilities of a prompt of a million tokens."""
+"""Bytes of an answer with log-probabilities of a prompt."""
+TOKEN = 1 << 10
+"""Bytes of it for each token of the prompt. vLLM writes about 100."""
 FEW = 5
 """Tokens of which such a server is asked the log-probabilities, where it does not give them for the vocabulary."""
 
@@ -56,13 +59,13 @@ def open_server(url: str, timeout: float, key: str | None = None) -> Server:
     """Return the server at an address, with or without /v1. Raises `ValueError` for what is no address."""
     address = url.rstrip("/")
     address = address if address.endswith("/v1") else f"{address}/v1"
-    return Server(address, "", key=key, timeout=timeout, largest=LARGEST)
+    return Server(address, "", key=key, timeout=timeout)
 
 
 def find_root(server: Server) -> Server:
     """Return the server at its address without /v1, where llama.cpp has its own interface."""
     url = server.url.removesuffix("/v1")
-    return Server(url, server.model, key=server.key, timeout=server.timeout, largest=server.largest)
+    return Server(url, server.model, key=server.key, timeout=server.timeout)
 
 
 def read_served(server: Server) -> ServedModel:
@@ -86,21 +89,27 @@ def get(server: Server, path: str) -> Any:
         raise NoAnswerError(f"{server.url}{path}: {NOT_JSON}") from None
     except urllib.error.HTTPError as error:
         raise NoAnswerError(f"{server.url}{path} answered {error.code}: {OTHER_ADDRESS}") from None
+    except LateError as error:
+        raise NoAnswerError(f"{server.url}{path} gave {error} (--timeout)") from None
     except (OSError, http.client.HTTPException) as error:
         raise NoAnswerError(f"{server.url} cannot be reached: {error}") from None
+    except ValueError as error:  # an answer that is too large
+        raise NoAnswerError(str(error)) from None
 
 
-def post(server: Server, path: str, body: Mapping[str, Any]) -> Any:
-    """Return the answer to a POST as JSON. Raises `NoAnswerError`, and `ValueError` where the server refuses."""
+def post(server: Server, path: str, body: Mapping[str, Any], tokens: int = 0) -> Any:
+    """Return the answer to a POST as JSON. Raises `NoAnswerError`, and `ValueError` where the server refuses.
+
+    An answer may be larger the more tokens of a prompt it is about.
+    """
     try:
-        return server.send(path, body)
+        return server.send(path, body, min(SMALL + TOKEN * tokens, LARGEST))
     except ContentError:
         raise NoAnswerError(f"{server.url}{path}: {NOT_JSON}") from None
     except UnavailableError as error:
         if error.is_reached:  # some servers answer 500 to what they do not know
             raise ValueError(str(error)) from None
-        wait = f" after {server.timeout:g} seconds (--timeout)" if str(error).endswith("timed out") else ""
-        raise NoAnswerError(f"{error}{wait}") from None
+        raise NoAnswerError(str(error)) from None
 
 
 def find_interface(server: Server, model: str) -> ServerInterface:
@@ -144,7 +153,8 @@ def make_prompt_logprobs(server: Server, model: str, as_text: bool) -> Callable[
 
     def ask(prompt: Sequence[int]) -> list[Entry]:
         body = {"model": model, "max_tokens": 1, "temperature": 0, "prompt_logprobs": 0}
-        choice = read_choice(post(server, "/completions", {**body, "prompt": write_prompt(prompt, as_text)}))
+        request = {**body, "prompt": write_prompt(prompt, as_text)}
+        choice = read_choice(post(server, "/completions", request, len(prompt)))
         listed = choice.get("prompt_logprobs")
         if not isinstance(listed, list):
             return [None] * (len(prompt) - 1)
@@ -173,7 +183,8 @@ def make_echo(server: Server, model: str, as_text: bool) -> Callable[[Sequence[i
 
     def ask(prompt: Sequence[int]) -> list[Entry]:
         body = {"model": model, "max_tokens": 1, "temperature": 0, "echo": True, "logprobs": 1}
-        choice = read_choice(post(server, "/completions", {**body, "prompt": write_prompt(prompt, as_text)}))
+        request = {**body, "prompt": write_prompt(prompt, as_text)}
+        choice = read_choice(post(server, "/completions", request, len(prompt)))
         listed = (choice.get("logprobs") or {}).get("token_logprobs")
         if not isinstance(listed, list):
             return [None] * (len(prompt) - 1)

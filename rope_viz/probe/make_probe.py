@@ -13,14 +13,17 @@ from rope_viz.probe.hypotheses import ProbedPrompt, find_intended
 from rope_viz.probe.reference import as_data
 from rope_viz.probe.shrink_config import shrink_config
 from rope_viz.probe.tokens import make_tokenizer_files
-from rope_viz.probe.weights import pack_safetensors, read_safetensors
+from rope_viz.probe.weights import LARGEST, pack_safetensors, read_safetensors
 from rope_viz.probe.worker_process import start_worker
 from rope_viz.probe.write_gguf import pack_probe
 from rope_viz.storage.decode_json import decode_json
+from rope_viz.storage.read_file import read_limited
 from rope_viz.storage.write_file import write_file
 
 PROBE = "probe.json"
 """The file of a probe that says what it is, and with which overrides its engine is started."""
+LARGEST_ABOUT = 1 << 20
+"""Bytes of that file."""
 GGUF = "probe.gguf"
 
 
@@ -50,7 +53,7 @@ def make_probe(
             small = worker.ask(task)
         write_file(place / "config.json", json.dumps(small, indent=2).encode())
     if gguf:
-        weights = read_safetensors((place / "model.safetensors").read_bytes())
+        weights = read_safetensors(read_limited(place / "model.safetensors", LARGEST))
         write_file(place / GGUF, pack_probe(small, weights))
     for name, content in make_tokenizer_files().items():
         write_file(place / name, content)
@@ -77,7 +80,7 @@ def unwrap_overrides(model: ModelConfig, overrides: Mapping[str, Any]) -> dict[s
 def read_overrides(folder: Path) -> dict[str, Any]:
     """Return the overrides that a probe was made with; {} where its file says none."""
     try:
-        found = decode_json((folder / PROBE).read_bytes(), f"{folder / PROBE} is not JSON")
+        found = decode_json(read_limited(folder / PROBE, LARGEST_ABOUT), f"{folder / PROBE} is not JSON")
     except FileNotFoundError:
         return {}
     overrides = found.get("overrides") if isinstance(found, Mapping) else None

@@ -14,8 +14,9 @@ from rope_viz.embedding.spec import FloatArray
 from rope_viz.probe import plain_model
 from rope_viz.probe.answers import Targets
 from rope_viz.probe.hypotheses import Hypothesis
-from rope_viz.probe.weights import read_safetensors
+from rope_viz.probe.weights import LARGEST, read_safetensors
 from rope_viz.probe.worker_process import start_worker
+from rope_viz.storage.read_file import read_limited
 
 Reference: TypeAlias = Callable[[Sequence[int], Targets, Mapping[str, Hypothesis]], dict[str, FloatArray]]
 """A function of prompt, targets and hypotheses: the log-probability of each target, by computable hypothesis."""
@@ -32,7 +33,7 @@ def open_reference(
     if plain_model.is_plain(config):
         weights = plain_model.draw_weights(config)
         if folder is not None:
-            weights = read_safetensors((Path(folder) / "model.safetensors").read_bytes())
+            weights = read_safetensors(read_limited(Path(folder) / "model.safetensors", LARGEST))
         yield functools.partial(plain_model.compute_log_probs, config, weights)
         return
     with start_worker() as worker:

@@ -17,6 +17,8 @@ from rope_viz.storage.decode_json import decode_json
 Float32 = NDArray[np.float32]
 
 SEED = 60
+LARGEST = 1 << 30
+"""Bytes of the weights of a probe. Most take some megabytes, those with many experts a few hundred."""
 STRENGTH = 1.9
 """The standard deviation of what a matrix returns for an input of 1: scores then differ by about its square."""
 EXPERT = re.compile(r"\bexperts\.\d+(?=\.)")

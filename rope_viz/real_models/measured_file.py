@@ -16,6 +16,7 @@ from rope_viz.models.rope_config import find_main_layer
 from rope_viz.real_models import TEXTS
 from rope_viz.real_models.band_table import BandTable, read_band_table
 from rope_viz.storage.decode_json import decode_json
+from rope_viz.storage.read_file import read_limited
 from rope_viz.studies.real_model import JOBS, HeadMap, find_head, read_heads
 from rope_viz.texts.texts import join_items
 
@@ -58,7 +59,7 @@ class MeasuredModel:
 
 def read_measured(source: str | Path | bytes) -> MeasuredModel:
     """Read the file, from a path or from its bytes. Raises `ValueError` with a sentence for any other content."""
-    content = source if isinstance(source, bytes) else Path(source).read_bytes()
+    content = source if isinstance(source, bytes) else read_limited(source, LARGEST)
     if len(content) > LARGEST:
         raise ValueError(TEXTS("measured.large", most=LARGEST >> 20, size=len(content) / (1 << 20)))
     found = decode_json(content, TEXTS("measured.truncated"))

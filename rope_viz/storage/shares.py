@@ -27,7 +27,7 @@ class Shares:
         with self._lock:
             return self._amounts.total()
 
-    def of(self, visitor: str) -> int:
+    def amount_of(self, visitor: str) -> int:
         """Return what a visitor holds."""
         with self._lock:
             return self._amounts.get(visitor, 0)

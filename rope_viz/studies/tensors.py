@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.storage.outside_text import clean_json
+from rope_viz.storage.read_file import open_regular
 from rope_viz.storage.write_file import write_file
 from rope_viz.texts import Texts
 
@@ -60,7 +62,7 @@ class TensorFile:
         if isinstance(self.source, bytes):
             raw = self.source[entry.first : entry.last]
         else:
-            with open(self.source, "rb") as file:
+            with open_regular(self.source) as file:
                 file.seek(entry.first)
                 raw = file.read(entry.last - entry.first)
         if len(raw) != entry.last - entry.first:
@@ -81,8 +83,9 @@ def open_tensors(source: str | Path | bytes, *, most: int = 1024) -> TensorFile:
         total, head = len(source), source[:8]
     else:
         source = Path(source)
-        total = source.stat().st_size
-        with open(source, "rb") as file:
+        with open_regular(source) as file:
+            total = file.seek(0, os.SEEK_END)
+            file.seek(0)
             head = file.read(8)
     size = int.from_bytes(head, "little")
     if len(head) < 8 or size > total - 8:
@@ -134,7 +137,7 @@ def encode_tensors(tensors: Mapping[str, NDArray[Any]], metadata: Mapping[str, s
 
 def read_head(path: Path, size: int) -> bytes:
     """Read the header's text."""
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         file.seek(8)
         return file.read(size)
 

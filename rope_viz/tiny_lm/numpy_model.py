@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from rope_viz.embedding.exact_angles import exact_angles
 from rope_viz.embedding.spec import RopeSpec, require_number, short_repr
 from rope_viz.models.model_config import from_config
+from rope_viz.storage.read_file import read_limited_text
 from rope_viz.studies.heads import Turning
 from rope_viz.studies.tensors import open_tensors
 from rope_viz.tiny_lm.tasks import Tokens
@@ -94,7 +95,7 @@ def load(folder: str | Path) -> TinyLm:
     Raises `ValueError` for another kind of model, and `OSError` if the folder or a file is missing.
     """
     folder = Path(folder)
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config = json.loads(read_limited_text(folder / "config.json"))
     if config.get("model_type") != "llama" or config.get("hidden_act", "silu") != "silu":
         raise ValueError(f"{folder.name} must hold a Llama, got {short_repr(config.get('model_type'))}")
     heads, width = config["num_attention_heads"], config["hidden_size"]

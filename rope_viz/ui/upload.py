@@ -18,6 +18,7 @@ from rope_viz.models.user_config import Upload
 from rope_viz.picture import own_file
 from rope_viz.picture.outside import read_outside
 from rope_viz.storage.outside_text import clean_text
+from rope_viz.storage.read_file import read_limited
 from rope_viz.texts import Texts, join
 from rope_viz.ui import configs, query_params, state
 from rope_viz.ui.notes import warn
@@ -136,7 +137,7 @@ def _take_by_id(text: str) -> bool:
         return _refuse(TEXTS("refused.cache_off", id=model_id_of_page(id)))
     try:
         path = find_in_cache(id)
-        content = None if path is None else path.read_bytes()[: LARGEST_FILE + 1]
+        content = None if path is None else read_limited(path, LARGEST_FILE)
     except (OSError, ValueError) as error:
         return _refuse(TEXTS("refused.cache", error=error))
     if content is None:

@@ -18,6 +18,8 @@ from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.probe.shrink_config import shrink_config
 
+pytestmark = pytest.mark.float32_products
+
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 

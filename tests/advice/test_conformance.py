@@ -15,6 +15,8 @@ from rope_viz.advice.verify.conformance import make_kit
 from rope_viz.kernels import rotate_qk
 from rope_viz.models.model_config import from_config
 
+pytestmark = pytest.mark.float32_products
+
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "conformance_flash_attn.json").read_text())
 
 

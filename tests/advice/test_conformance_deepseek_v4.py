@@ -11,6 +11,8 @@ from rope_viz.advice.verify.conformance import COMPRESS_RATIOS, build_case, list
 from rope_viz.advice.verify.identify_rotation import identify
 from rope_viz.kernels.reference import rotate
 
+pytestmark = pytest.mark.float32_products
+
 CASES = {layer: build_case(layer, list_configs()[f"deepseek-v4-{layer}"]) for layer in COMPRESS_RATIOS}
 PLANTED = (
     check_rope.NOT_BACK,

@@ -15,6 +15,8 @@ from rope_viz.advice.verify.conformance import POSITIONS, build_case, list_confi
 from rope_viz.advice.verify.identify_rotation import find_method, identify, read_values
 from rope_viz.pages.model.runtimes.words import describe_rotation
 
+pytestmark = pytest.mark.float32_products
+
 GOLDENS = Path(__file__).parents[1] / "goldens"
 TURNED = json.loads((GOLDENS / "conformance_flash_attn.json").read_text())["rows"]
 TRAINED = [

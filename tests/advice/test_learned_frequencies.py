@@ -12,6 +12,8 @@ from rope_viz.cli.verify import read_learned
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.studies.tensors import write_tensors
 
+pytestmark = pytest.mark.float32_products
+
 # Made by tests/goldens/make_learned_frequencies.py with transformers 5.23.0, in float32.
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "learned_frequencies.json").read_text(encoding="utf-8"))
 LARGE4 = {"model_type": "mistral_large4_text"}

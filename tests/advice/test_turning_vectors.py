@@ -13,6 +13,8 @@ from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from tests.offenders import for_each
 
+pytestmark = pytest.mark.float32_products
+
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "vectors.json").read_text(encoding="utf-8"))
 ROWS = {row["name"]: row for row in GOLDEN["rows"]}
 AWAY = GOLDEN["away"]

@@ -12,6 +12,8 @@ from rope_viz.cli.main import main  # noqa: E402
 from rope_viz.studies import capture_file  # noqa: E402
 from rope_viz.tiny_lm import checkpoints, numpy_model  # noqa: E402
 
+pytestmark = pytest.mark.float32_products
+
 FOLDER = checkpoints.FOLDER / "seed-0"
 TEXT = "<s> " + " ".join(passkey.WORDS[1:])
 

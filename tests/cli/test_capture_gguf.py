@@ -1,5 +1,6 @@
 """`rope-viz capture` reads a GGUF file with NumPy and tokenizers alone."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,10 @@ from rope_viz.probe.write_gguf import reorder_rows
 from rope_viz.real_models.gguf_model import load_gguf
 from rope_viz.studies.capture_file import read_capture
 from rope_viz.tiny_lm import numpy_model
+from tests.float32_products import assert_products_close, bound_products
 from tests.tiny_lm.gguf_writer import vocabulary, write_small_model
+
+pytestmark = pytest.mark.float32_products
 
 WITHOUT = """
 import sys
@@ -56,15 +60,17 @@ def test_a_file_is_captured_without_torch_and_transformers(model, text, tmp_path
     ]
     command = [sys.executable, "-c", WITHOUT, *words, "--dtype", "float32"]
     root = str(Path(__file__).parents[2])
-    done = subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": root}, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": root}, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "x: 2 layers, 4 heads, 9 tokens, 6 dimensions\n"), done.stderr
     read = read_capture(tmp_path / "x")
     assert (read.name, read.layers, read.spec(0).pairs) == ("small", (0, 1), 3)
     loaded = load_gguf(model / "small.gguf")
     ids = [loaded_id(word) for word in ("the", "Ġ", "th", "in", "Ġ", "1", "2", "Ġ", "in")]
     for number, (q, k) in enumerate(numpy_model.queries_and_keys(loaded, ids)):
-        np.testing.assert_allclose(read.layer(number).q, q, atol=1e-5)
-        np.testing.assert_allclose(read.layer(number).k, k, atol=1e-5)
+        layer = loaded.layers[number]
+        width = layer.q.shape[1]
+        assert_products_close(read.layer(number).q, q, bound_products(layer.q, layer.before_attention), width)
+        assert_products_close(read.layer(number).k, k, bound_products(layer.k, layer.before_attention), width)
         assert read.layer(number).scale == pytest.approx(6**-0.5)
 
 

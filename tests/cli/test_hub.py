@@ -150,11 +150,11 @@ def test_the_token_is_sent_to_the_hub(hub, capsys, monkeypatch):
 def test_the_token_is_not_sent_unencrypted_to_another_machine(hub, capsys, monkeypatch, endpoint, sent):
     requests = []
 
-    def refuse(request, timeout):
-        requests.append(request.get_header("Authorization"))
+    def refuse(address, *, headers, **limits):
+        requests.append(headers.get("Authorization"))
         raise OSError("no network in tests")
 
-    monkeypatch.setattr(fetch_config.OPENER, "open", refuse)
+    monkeypatch.setattr(fetch_config, "fetch", refuse)
     monkeypatch.setenv("HF_ENDPOINT", endpoint)
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     assert main(("table", "acme/other", "--hub")) == 2

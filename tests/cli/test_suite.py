@@ -121,3 +121,24 @@ def test_a_suite_with_a_mistake_writes_nothing(tmp_path, capsys, text, reason):
     problem = capsys.readouterr().err
     assert re.search(reason, problem), problem
     assert [path.name for path in tmp_path.iterdir()] == ["suite.toml"]
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf"])
+def test_a_number_that_is_none_is_named(tmp_path, capsys, value):
+    for text in (f"[[figure]]\nfile='a.svg'\npicture='decay/curves'\nlength={value}", f"[style]\nwidth={value}\n"):
+        more = "" if text.startswith("[[") else "[[figure]]\nfile='a.svg'\npicture='decay/curves'\n"
+        (tmp_path / "suite.toml").write_text(text + more)
+        assert main(["figure", "--suite", str(tmp_path / "suite.toml")]) == 2
+        assert f": {value} is not a finite number" in capsys.readouterr().err
+
+
+def test_a_link_does_not_lead_out_of_the_suite_s_folder(tmp_path, capsys):
+    (tmp_path / "suite").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "suite" / "linked").symlink_to(tmp_path / "other")
+    (tmp_path / "suite" / "a.svg").symlink_to(tmp_path / "other" / "a.svg")
+    for name in ("linked/a.svg", "a.svg"):
+        (tmp_path / "suite" / "suite.toml").write_text(f"[[figure]]\nfile='{name}'\npicture='decay/curves'\n")
+        assert main(["figure", "--suite", str(tmp_path / "suite" / "suite.toml")]) == 2
+        assert "a link leads out of" in capsys.readouterr().err
+    assert not list((tmp_path / "other").iterdir())

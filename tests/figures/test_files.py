@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+import os
 import re
 import shutil
 import struct
@@ -165,7 +166,8 @@ def test_file_bytes_depend_only_on_figure_style_and_meta(tmp_path):
             style = Style.read({"preset": "one-column"})
             here.append(hashlib.sha256(render(fig, form, options=style, title="θ", meta={"a": 1})).hexdigest())
     root = Path(__file__).parents[2]
-    env = {"PYTHONHASHSEED": "7", "SOURCE_DATE_EPOCH": "86400", "PATH": "", "HOME": str(tmp_path)}
+    own = {"PYTHONHASHSEED": "7", "SOURCE_DATE_EPOCH": "86400", "PATH": "", "HOME": str(tmp_path)}
+    env = os.environ | own
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=root, env=env, capture_output=True, text=True, timeout=120
     )

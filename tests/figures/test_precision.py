@@ -9,6 +9,8 @@ from rope_viz.pages.precision import figures as precision
 from rope_viz.pages.precision import words
 from rope_viz.studies.precision import PRACTICES, ROUNDINGS
 
+pytestmark = pytest.mark.float32_products
+
 LLAMA_2 = model_specs("llama-2-7b")[""]
 
 

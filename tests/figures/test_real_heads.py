@@ -13,6 +13,8 @@ from rope_viz.figures import theme
 from rope_viz.pages.heads import figures
 from rope_viz.studies.real_model import JOBS, read_heads
 
+pytestmark = pytest.mark.float32_products
+
 
 def row(**scores):
     jobs = {job: {"score": 0.1, "share": 0.0} for job in JOBS}

@@ -16,6 +16,8 @@ from rope_viz.pages.model.runtimes import figures as drawn
 from rope_viz.pages.model.runtimes import words as runtimes
 from tests.offenders import for_each
 
+pytestmark = pytest.mark.float32_products
+
 SMALL = RopeSpec(head_dim=32, context=512)
 SPECS = {
     "plain": SMALL,

@@ -6,6 +6,8 @@ import pytest
 
 from rope_viz.kernels import error_by_position, exact_table, fixed_point, float32_table, tables
 
+pytestmark = pytest.mark.float32_products
+
 INV_FREQ = 10_000.0 ** (-np.arange(64) / 64)
 POSITIONS = np.array([0, 1, 2, 4095, 131_071, 1_000_000, 2**31 - 1, 2**31, 2**40 + 7, -1, -(2**31), -(2**45) - 3])
 

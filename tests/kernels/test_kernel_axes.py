@@ -15,6 +15,8 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.kernels import axes, rotate, rotate_qk
 from rope_viz.multi_axis.catalog import model_parts
 
+pytestmark = pytest.mark.float32_products
+
 torch = pytest.importorskip("torch")
 
 SPEC = shared_ladder(RopeSpec(head_dim=32, base=5e6), interleave_sections([6, 5, 5], 16), THW)

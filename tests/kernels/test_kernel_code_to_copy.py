@@ -13,6 +13,8 @@ import rope_viz.kernels.transformers as ours  # noqa: E402
 from rope_viz.kernels import reference  # noqa: E402
 from rope_viz.texts import Texts  # noqa: E402
 
+pytestmark = pytest.mark.float32_products
+
 CODE = re.findall(r"```python\n(.*?)```", Texts("kernels/code").entries["explain.text"], re.DOTALL)
 INV_FREQ = 10_000.0 ** (-np.arange(64) / 64)
 

@@ -14,6 +14,8 @@ from rope_viz.kernels import flash_attn, tensor_cache  # noqa: E402
 from rope_viz.kernels import transformer_engine as te  # noqa: E402
 from rope_viz.kernels import transformers as hf  # noqa: E402
 
+pytestmark = pytest.mark.float32_products
+
 BATCH, TOKENS, HEADS, HEADDIM = 2, 3, 2, 6
 INV_FREQ = 10_000.0 ** (-np.arange(2) / 2)
 PLACES = torch.tensor([[0, 1, 2], [7, 5, 3]])

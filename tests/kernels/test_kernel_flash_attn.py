@@ -10,6 +10,8 @@ torch = pytest.importorskip("torch")
 
 from rope_viz.kernels import flash_attn  # noqa: E402
 
+pytestmark = pytest.mark.float32_products
+
 BATCH, SEQLEN, HEADS, HEADDIM = 4, 17, 4, 32
 DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 OFFSETS = ["none", "integer", "tensor"]

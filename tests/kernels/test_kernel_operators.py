@@ -9,6 +9,8 @@ torch = pytest.importorskip("torch")
 
 from rope_viz.kernels import tensor_cache, torch_library  # noqa: E402, F401 - torch_library registers the gradients
 
+pytestmark = pytest.mark.float32_products
+
 PAIRINGS = ("half", "interleaved")
 INV_FREQ = 10_000.0 ** (-np.arange(3) / 3)
 

@@ -5,6 +5,8 @@ import pytest
 
 from rope_viz.kernels import balanced_order, context_parallel_positions, offset_positions, packed_positions
 
+pytestmark = pytest.mark.float32_products
+
 torch = pytest.importorskip("torch")
 
 

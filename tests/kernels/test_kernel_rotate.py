@@ -11,6 +11,8 @@ import pytest
 from rope_viz.kernels import exact_table, reference, rotate, rotate_qk
 from tests.offenders import for_each
 
+pytestmark = pytest.mark.float32_products
+
 torch = pytest.importorskip("torch")
 
 PAIRINGS = ("half", "interleaved")

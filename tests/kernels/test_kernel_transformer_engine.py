@@ -16,6 +16,8 @@ from rope_viz.kernels.transformer_engine import (  # noqa: E402
     apply_rotary_pos_emb,
 )
 
+pytestmark = pytest.mark.float32_products
+
 SEQLEN, BATCH, HEADS, HEADDIM = 16, 2, 4, 32
 # The unfused form computes in the dtype itself: only float32 can be held to float32's tolerance.
 FORMS = [(torch.float32, False), (torch.float32, True), (torch.bfloat16, True), (torch.float16, True)]

@@ -6,6 +6,8 @@ torch = pytest.importorskip("torch")
 
 from rope_viz.kernels.transformers import apply_rotary_pos_emb  # noqa: E402
 
+pytestmark = pytest.mark.float32_products
+
 BATCH, TOKENS, HEADDIM = 2, 7, 16
 
 

@@ -9,6 +9,8 @@ from rope_viz.ui.session import KEY
 from tests.pages.app_texts import texts_of
 from tests.tiny_lm.gguf_writer import write_small_model
 
+pytestmark = pytest.mark.float32_products
+
 BUTTON, FIELD = "run.heads", "live.heads"
 TEXT = "in the tin 12 " * 60
 

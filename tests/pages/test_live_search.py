@@ -8,6 +8,8 @@ from rope_viz.tiny_lm import checkpoints
 from tests.pages.app_texts import texts_of
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.float32_products
+
 BUTTON = "run.recall.search"
 
 

@@ -14,6 +14,8 @@ from rope_viz.picture.choices import StoredValue
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.studies.capture_file import CapturedLayer, write_capture
 
+pytestmark = pytest.mark.float32_products
+
 PAGE = registry.page("heads")
 CONFIG = {
     "model_type": "llama",

@@ -13,6 +13,8 @@ from rope_viz.real_models.measured_file import SCALED
 from rope_viz.studies import real_model
 from rope_viz.studies.real_model import FOLDER, JOBS, load_heads
 
+pytestmark = pytest.mark.float32_products
+
 PAGE = registry.page("heads")
 FILE = json.loads((FOLDER / "smollm2_heads.json").read_text(encoding="utf-8"))
 

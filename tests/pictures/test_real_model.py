@@ -5,12 +5,15 @@ import json
 import re
 
 import numpy as np
+import pytest
 
 from rope_viz.pages import registry
 from rope_viz.pages.learn.figures import write_words
 from rope_viz.pages.recall import real_model
 from rope_viz.picture import read_address
 from rope_viz.studies.real_model import FOLDER, compare_losses, load_losses, load_next_words, load_pass_keys
+
+pytestmark = pytest.mark.float32_products
 
 NOVELS = ("northangerabbey", "persuasion")
 NOW = read_address.read_request(registry.page("recall"), {"model": "llama-3.1-8b"})

@@ -12,6 +12,8 @@ from rope_viz.picture import read_address
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.recall import answered
 
+pytestmark = pytest.mark.float32_products
+
 PAGE = registry.page("recall")
 YARN = {"model": "rope-viz-reader", "method": "yarn", "factor": "4", "target": "1024"}
 

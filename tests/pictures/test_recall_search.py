@@ -16,6 +16,8 @@ from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.picture.wire_format import markdown_to_html
 from rope_viz.tiny_lm import checkpoints
 
+pytestmark = pytest.mark.float32_products
+
 EXAMPLE = json.loads((checkpoints.FOLDER / "searched.json").read_text(encoding="utf-8"))
 RESTING = read_address.read_request(registry.page("recall"), {"model": "llama-3.1-8b"})
 SO_FAR = {key: value for key, value in EXAMPLE.items() if key != "gain"} | {"trials": 1}

@@ -14,6 +14,8 @@ from rope_viz.studies.real_model import load_mean_logits, load_sentence, load_su
 from rope_viz.studies.sums_file import SummedLayer, write_sums
 from tests.pictures.test_heads import CONFIG
 
+pytestmark = pytest.mark.float32_products
+
 PAGE = registry.page("heads")
 RANDOM = np.random.default_rng(0)
 LAYERS = {

@@ -11,6 +11,8 @@ from rope_viz.cli.main import main
 from tests.probe import fake_engine
 from tests.probe.fake_engine import FakeEngine, serve
 
+pytestmark = pytest.mark.float32_products
+
 YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 96}
 CONFIG = {
     "model_type": "llama",

@@ -14,6 +14,8 @@ from rope_viz.probe.prompts import list_prompts
 from rope_viz.probe.reference import open_reference
 from rope_viz.probe.shrink_config import shrink_config
 
+pytestmark = pytest.mark.float32_products
+
 ORIGINAL = {"original_max_position_embeddings": 96}
 PARAMETERS = {
     "plain": {"rope_type": "default", "rope_theta": 500000.0},

@@ -17,6 +17,8 @@ from rope_viz.probe.weights import draw_matrix, read_safetensors, round_to_bfloa
 from tests.configs import llama
 from tests.offenders import for_each
 
+pytestmark = pytest.mark.float32_products
+
 
 @pytest.mark.parametrize("name", ["llama-3.1-8b", "qwen3-8b-yarn", "mistral-7b-v0.1", "qwen2.5-7b"])
 def test_a_probe_has_the_rope_of_its_config_and_little_else(name, tmp_path):

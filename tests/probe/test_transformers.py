@@ -14,7 +14,7 @@ from rope_viz.probe.prompts import draw_prompt
 from rope_viz.probe.reference import as_data
 from rope_viz.probe.shrink_config import shrink_config
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.float32_products]
 LENGTH = 150
 PLAIN = ["llama-3.1-8b", "mistral-7b-v0.1", "qwen2.5-7b-instruct-yarn", "qwen3-8b-yarn"]
 OTHERS = ["gemma-3-1b", "deepseek-v3", "gpt-oss-20b", "llama-4-scout", "phi-3.5-mini", "glm-4-9b-0414", "mixtral-8x7b"]

@@ -9,10 +9,10 @@ def test_a_visitor_takes_no_more_than_its_share() -> None:
     shares = Shares(10, 4)
     assert shares.take("a", 4)
     assert not shares.take("a")
-    assert shares.of("a") == 4
+    assert shares.amount_of("a") == 4
 
 
-def test_all_visitors_take_no_more_than_there_is() -> None:
+def test_all_visitors_take_no_more_than_all_may() -> None:
     shares = Shares(10, 4)
     taken = [shares.take(visitor, 4) for visitor in "abc"]
     assert taken == [True, True, False]
@@ -21,7 +21,7 @@ def test_all_visitors_take_no_more_than_there_is() -> None:
     assert not shares.has_room("c", 3)
 
 
-def test_what_is_given_back_can_be_taken_again_and_nobody_is_remembered() -> None:
+def test_what_is_given_back_can_be_taken_again() -> None:
     shares = Shares(4, 4)
     for number in range(1000):
         assert shares.take(f"visitor {number}", 4)

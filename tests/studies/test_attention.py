@@ -1,6 +1,7 @@
 """Attention of a sentence under four position encodings, against torch and transformers."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,8 @@ from rope_viz.studies.attention import (
     split_words,
 )
 from rope_viz.studies.rotation import rotate
+
+pytestmark = pytest.mark.float32_products
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "attention_transformers.json").read_text())
 ROOT = Path(__file__).parents[2]
@@ -125,7 +128,7 @@ def test_equal_words_have_equal_vectors_for_any_hash_seed():
     for hash_seed in ("1", "2"):
         run = [sys.executable, "-c", code]
         printed = subprocess.run(
-            run, env={"PYTHONHASHSEED": hash_seed}, cwd=ROOT, capture_output=True, text=True, check=True
+            run, env=os.environ | {"PYTHONHASHSEED": hash_seed}, cwd=ROOT, capture_output=True, text=True, check=True
         )
         assert printed.stdout.strip() == vectors[0].tobytes().hex()
 

@@ -9,6 +9,8 @@ from rope_viz.studies.conversion import conversion_code, conversion_mistakes, we
 from rope_viz.studies.rotation import rotate
 from rope_viz.studies.vectors import draw_normals
 
+pytestmark = pytest.mark.float32_products
+
 HEADS, WIDTH = 3, 5
 WAYS = [("interleaved", "half"), ("half", "interleaved"), ("half", "half")]
 

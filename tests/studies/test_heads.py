@@ -9,6 +9,8 @@ from rope_viz.embedding.scaling import Yarn
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.studies import correlation, heads
 
+pytestmark = pytest.mark.float32_products
+
 RANDOM = np.random.default_rng(11)
 turning = heads.Turning.from_spec
 SPECS = {

@@ -17,6 +17,8 @@ from rope_viz.studies.linear_attention import (
 from rope_viz.studies.rotation import rotation_matrix
 from rope_viz.studies.vectors import draw_normals
 
+pytestmark = pytest.mark.float32_products
+
 SPEC = RopeSpec(head_dim=8)
 
 

@@ -22,6 +22,8 @@ from rope_viz.studies.tensors import encode_tensors, open_tensors
 from tests.configs import llama
 from tests.tiny_lm.gguf_writer import write_small_model
 
+pytestmark = pytest.mark.float32_products
+
 CONFIG = llama(hidden_size=64, num_attention_heads=4, num_key_value_heads=2, head_dim=16, num_hidden_layers=2)
 EXACT = 1e-12
 

@@ -32,6 +32,8 @@ from rope_viz.studies.precision import (
 )
 from tests.offenders import for_each
 
+pytestmark = pytest.mark.float32_products
+
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "attention_transformers.json").read_text())
 SPEC = RopeSpec(head_dim=128, base=10_000.0)
 SCALED = RopeSpec(head_dim=64, scaling=Yarn(factor=4), context=4096, target=16384)

@@ -9,6 +9,8 @@ import torch
 
 from rope_viz.studies.precision import FORMATS, round_to
 
+pytestmark = pytest.mark.float32_products
+
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "rounding_ml_dtypes.json").read_text())
 TORCH = {
     "bf16": torch.bfloat16,

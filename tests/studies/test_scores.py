@@ -17,6 +17,8 @@ from rope_viz.embedding.scaling import Proportional
 from rope_viz.embedding.spec import PAIRINGS, RopeSpec
 from rope_viz.studies import scores
 
+pytestmark = pytest.mark.float32_products
+
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "scores_transformers.json").read_text())
 PLAIN = RopeSpec().inv_freq()
 P_ROPE = RopeSpec(scaling=Proportional(share=0.25)).inv_freq()

@@ -18,6 +18,8 @@ from rope_viz.real_models.torch_forward import KeyValueCache, TorchLm  # noqa: E
 from rope_viz.studies.real_model import load_results  # noqa: E402
 from tests.tiny_lm.gguf_writer import convert, write  # noqa: E402
 
+pytestmark = pytest.mark.float32_products
+
 PAIRS, TOKENS, FIRST = 4, 7, 3
 INV_FREQ = RopeSpec(head_dim=2 * PAIRS, base=100.0).inv_freq()
 IDS = np.random.default_rng(6).integers(0, 96, 40)

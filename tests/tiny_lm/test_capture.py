@@ -18,6 +18,8 @@ from rope_viz.studies.pair_sums import add_up  # noqa: E402
 from rope_viz.studies.sums_file import add_files, read_sums  # noqa: E402
 from rope_viz.tiny_lm import checkpoints  # noqa: E402
 
+pytestmark = pytest.mark.float32_products
+
 VERIFY = json.loads((Path(__file__).parents[1] / "goldens" / "verify.json").read_text())
 SMALL = {
     "vocab_size": 64,

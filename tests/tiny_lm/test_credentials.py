@@ -8,7 +8,8 @@ import pytest
 
 from rope_viz.cli import evaluate
 from rope_viz.cli.main import make_parser
-from rope_viz.evaluation.completion_clients import Server, is_unencrypted, origin
+from rope_viz.evaluation.completion_clients import Server, is_unencrypted
+from rope_viz.storage.fetch import origin
 
 MODELS = json.dumps({"data": [{"id": "m"}]}).encode()
 

@@ -19,7 +19,7 @@ from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import checkpoints
 from rope_viz.tiny_lm.recall import recall
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.float32_products]
 
 pytest.importorskip("optuna")
 

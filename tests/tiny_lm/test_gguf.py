@@ -19,6 +19,8 @@ from rope_viz.tiny_lm import checkpoints, numpy_model
 from rope_viz.tiny_lm.recall import text
 from tests.tiny_lm.gguf_file import neighbours, scaling_keys, write_gguf
 
+pytestmark = pytest.mark.float32_products
+
 LENGTH = 1024
 READER = checkpoints.load_tiny_lm("seed-0")
 

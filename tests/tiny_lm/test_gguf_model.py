@@ -20,6 +20,8 @@ from rope_viz.studies.heads import Turning  # noqa: E402
 from rope_viz.tiny_lm import numpy_model  # noqa: E402
 from tests.tiny_lm.gguf_writer import convert, write  # noqa: E402
 
+pytestmark = pytest.mark.float32_products
+
 SMALL = {
     "vocab_size": 96, "hidden_size": 48, "intermediate_size": 80, "num_hidden_layers": 2, "num_attention_heads": 4,
     "num_key_value_heads": 2, "head_dim": 12, "max_position_embeddings": 64, "pad_token_id": 0,

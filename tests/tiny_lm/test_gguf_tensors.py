@@ -11,6 +11,8 @@ import pytest
 from rope_viz.models.formats.gguf import GgufHeader, TensorPlace, read_header
 from rope_viz.real_models.gguf_model import FORMATS, read_tensor
 
+pytestmark = pytest.mark.float32_products
+
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "gguf_blocks.json").read_text(encoding="utf-8"))["rows"]
 
 

@@ -26,6 +26,8 @@ from rope_viz.studies.real_model import JOBS  # noqa: E402
 from tests.tiny_lm.gguf_writer import write_small_model  # noqa: E402
 from tests.tiny_lm.test_capture import MODELS, built  # noqa: E402
 
+pytestmark = pytest.mark.float32_products
+
 IDS = np.random.default_rng(4).integers(3, 60, 24)
 TEXT = "in the tin 12 an the thin " * 60
 

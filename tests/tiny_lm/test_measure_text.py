@@ -19,6 +19,8 @@ from rope_viz.tiny_lm import numpy_model  # noqa: E402
 from rope_viz.tiny_lm.checkpoints import scaled  # noqa: E402
 from tests.tiny_lm.gguf_writer import write_small_model  # noqa: E402
 
+pytestmark = pytest.mark.float32_products
+
 TEXT = "in the tin 12 " * 60
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.tiny_lm.gguf_writer import write_small_model
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.float32_products]
 pytest.importorskip("torch")
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "real_model" / "next_words.py"
 

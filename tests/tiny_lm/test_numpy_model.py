@@ -12,6 +12,8 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import checkpoints, numpy_model, passkey, tasks
 
+pytestmark = pytest.mark.float32_products
+
 # What LlamaForCausalLM.from_pretrained computed on the same folder; make_reader_golden.py made it.
 GOLDEN = json.loads((Path(__file__).parents[1] / "goldens" / "reader_transformers.json").read_text())
 SEED = "seed-0"

@@ -17,7 +17,7 @@ from rope_viz.studies.real_model import JOBS, read_heads  # noqa: E402
 from rope_viz.tiny_lm import numpy_model  # noqa: E402
 from tests.tiny_lm.gguf_writer import write_small_model  # noqa: E402
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.float32_products]
 
 FOLDER = Path(__file__).parents[2] / "benchmarks" / "real_model"
 NOVELS = ("northangerabbey", "persuasion", "prideprejudice", "emma", "mansfieldpark", "sensesensibility")

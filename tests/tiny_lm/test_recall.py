@@ -29,6 +29,8 @@ from rope_viz.tiny_lm.recall import (
     text,
 )
 
+pytestmark = pytest.mark.float32_products
+
 READERS = [checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS]
 TRAINED = READERS[0].spec
 

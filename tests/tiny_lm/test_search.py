@@ -23,6 +23,8 @@ from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import checkpoints, numpy_model, passkey
 from rope_viz.tiny_lm.passkey import WORDINGS
 
+pytestmark = pytest.mark.float32_products
+
 SPEC = RopeSpec(64, base=10_000.0, context=1024)
 PLAN = SearchPlan("model", 8192, by="perplexity", starts=("none", "linear"), texts=2, held_out=4)
 

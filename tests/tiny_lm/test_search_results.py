@@ -19,6 +19,8 @@ from rope_viz.tiny_lm import checkpoints, numpy_model
 from rope_viz.tiny_lm.passkey import WORDINGS
 from tests.tiny_lm.gguf_writer import write_small_model
 
+pytestmark = pytest.mark.float32_products
+
 EXAMPLE = json.loads((checkpoints.FOLDER / "searched.json").read_text(encoding="utf-8"))
 needs_optuna = pytest.mark.skipif(not has_optuna(), reason="needs optuna")
 

@@ -15,7 +15,7 @@ from rope_viz.tiny_lm.recall import recall  # noqa: E402
 from tools.tiny_lm import build_checkpoints, train  # noqa: E402
 from tools.tiny_lm.torch_model import table  # noqa: E402
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.float32_products]
 
 SPEC = RopeSpec(head_dim=16, base=10_000.0, context=32)
 SMALL = {**train.CONFIG, "hidden_size": 32, "intermediate_size": 32, "head_dim": 16}

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.figures.files.colours import parse_rgba
+from rope_viz.figures.files.load_matplotlib import load_matplotlib
 from rope_viz.figures.files.rich_text import Lines, TextSpan
 from rope_viz.figures.files.style import ERRORS
 from rope_viz.storage.decode_json import read_own
@@ -38,6 +39,7 @@ Box = tuple[float, float, float, float]
 def apply_settings() -> Iterator[None]:
     """Apply our Matplotlib settings alone, one thread at a time; raise `ValueError` if Matplotlib is missing."""
     try:
+        load_matplotlib()
         import matplotlib
         import matplotlib.figure
         import matplotlib.image

@@ -21,6 +21,7 @@ from rope_viz.figures.files.axes import Axis
 from rope_viz.figures.files.canvas import LEADING, Canvas, apply_settings
 from rope_viz.figures.files.label_placement import Places
 from rope_viz.figures.files.layout import BIGGER, PAD, TICK, Panel, SheetLayout, start_plan, wrap_text
+from rope_viz.figures.files.load_matplotlib import load_matplotlib
 from rope_viz.figures.files.style import ERRORS, Style
 from rope_viz.figures.files.traces import SYMBOLS, dash_lengths, line_scale
 from rope_viz.texts import Texts, current_language
@@ -193,6 +194,7 @@ def find_families(style: Style, shown: str = "") -> tuple[str, ...]:
     `shown` are further characters, those of the figure's texts. Raise `ValueError` with the characters of the style
     that no font has, and `MissingFontError` for those of the figure.
     """
+    load_matplotlib()
     from matplotlib.font_manager import FontProperties, findfont
 
     own = style.families
@@ -235,6 +237,7 @@ def is_invisible(sign: str) -> bool:
 
 def find_font_files() -> dict[str, str]:
     """Return {name: file} of the fonts of this machine, which may have others than when Matplotlib listed them."""
+    load_matplotlib()
     from matplotlib.font_manager import findSystemFonts, fontManager
 
     for file in sorted({*findSystemFonts()}.difference(entry.fname for entry in fontManager.ttflist)):

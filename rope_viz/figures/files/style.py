@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from rope_viz.embedding.spec import short_repr
+from rope_viz.figures.files.load_matplotlib import load_matplotlib
 from rope_viz.models.spec_url import format_value, parse_number
 from rope_viz.storage.outside_text import printable
 from rope_viz.texts import Texts, Translated
@@ -250,6 +251,7 @@ def _read_font(name: Any) -> str:
 def installed_fonts() -> dict[str, str]:
     """Return {lower-case name: name} of the fonts Matplotlib can use; empty without Matplotlib."""
     try:
+        load_matplotlib()
         from matplotlib.font_manager import fontManager
     except ImportError:
         return {}

@@ -17,6 +17,7 @@ import numpy as np
 from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.models import TEXTS
 from rope_viz.storage.outside_text import clean_text
+from rope_viz.storage.read_file import open_regular
 
 MOST_KEYS, MOST_TEXT, MOST_AXES = 100_000, 64 << 20, 8
 SHORT_ARRAY = 4096
@@ -60,7 +61,7 @@ class GgufHeader:
 
 def is_gguf(path: str | Path) -> bool:
     """True for a file that begins as a GGUF file. Raises `OSError` if it cannot be read."""
-    with Path(path).open("rb") as file:
+    with open_regular(path) as file:
         return file.read(4) == b"GGUF"
 
 
@@ -70,7 +71,7 @@ def read_header(path: str | Path, *, long_arrays: bool = False) -> GgufHeader:
     Raises `ValueError` for a file that is no GGUF, is cut off, or is of another version.
     """
     path = Path(path)
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         if file.read(4) != b"GGUF":
             raise ValueError(TEXTS("gguf_file.other_file", name=path.name))
         version, tensors, count = read_number(file, "I"), read_number(file, "Q"), read_number(file, "Q")
@@ -102,7 +103,7 @@ def read_bytes(header: GgufHeader, name: str, size: int) -> bytes:
     first = header.tensors[name].first
     if first + size > header.path.stat().st_size:
         raise ValueError(TEXTS("gguf_file.truncated"))
-    with header.path.open("rb") as file:
+    with open_regular(header.path) as file:
         file.seek(first)
         return read_exactly(file, size)
 

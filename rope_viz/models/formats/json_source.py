@@ -31,6 +31,7 @@ from rope_viz.models.formats.megatron_config import config_from_megatron, find_a
 from rope_viz.models.formats.mistral_params import config_from_mistral, is_mistral_params
 from rope_viz.storage.decode_json import DEEPEST, is_deeper
 from rope_viz.storage.outside_text import clean_json
+from rope_viz.storage.read_file import read_limited
 
 
 def to_config(found: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -195,15 +196,14 @@ def read_file(path: pathlib.Path) -> Raw:
 
 
 def read_content(path: pathlib.Path) -> bytes:
-    """Return the bytes of a file, up to one more than are read; of a GGUF file its header as JSON.
+    """Return the bytes of a file; of a GGUF file its header as JSON.
 
-    Raises `ValueError` for a broken GGUF file, and `OSError`.
+    Raises `ValueError` for a broken GGUF file, and `OSError`, also for a file that is too large.
     """
     # Pipes and devices have no size to check, and nothing can be read from them twice.
     if path.is_file() and is_gguf(path):
         return json.dumps(summarise_header(read_header(path))).encode()
-    with path.open("rb") as file:
-        return file.read(LARGEST_FILE + 1)
+    return read_limited(path, LARGEST_FILE)
 
 
 def find_long_lists(text: str) -> list[tuple[str, int, int]]:

@@ -10,6 +10,7 @@ from typing import Any, TypeGuard
 from rope_viz.models import TEXTS
 from rope_viz.models.formats import SIDE
 from rope_viz.models.formats.json_source import LARGEST_FILE, read_raw
+from rope_viz.storage.read_file import read_limited
 
 # {file: the quantization method that it means, "" for a file of its own kind}. The first one that a model has counts.
 QUANTIZATIONS = {"hf_quant_config.json": "modelopt", "quantize_config.json": "gptq", "quant_config.json": "awq"}
@@ -28,8 +29,7 @@ def read_side_files(folder: pathlib.Path) -> dict[str, bytes]:
     for name in SIDE_FILES:
         path = folder / name
         if path.is_file():
-            with path.open("rb") as file:
-                found[name] = file.read(LARGEST_FILE + 1)
+            found[name] = read_limited(path, LARGEST_FILE)
     return found
 
 

@@ -11,6 +11,8 @@ import re
 from pathlib import Path
 from urllib.parse import unquote
 
+from rope_viz.storage.read_file import read_limited_text
+
 NAME = "config.json"
 # What a model may be called, and a branch or a commit of it: letters, digits, -, _ and ., and no way up.
 ID = re.compile(r"(?P<name>\w[\w.-]*(/\w[\w.-]*)?)(@(?P<revision>\w[\w.-]*(/\w[\w.-]*)*))?", re.ASCII)
@@ -68,7 +70,7 @@ def find_in_cache(id: str) -> Path | None:
             continue
         reference = folder / "refs" / (revision or "main")
         try:
-            wanted = reference.read_text(encoding="utf-8").strip() if reference.is_file() else revision
+            wanted = read_limited_text(reference).strip() if reference.is_file() else revision
         except UnicodeDecodeError:
             raise ValueError(f"{reference} does not name a commit: delete it, or download the model again") from None
         # Without a reference: the snapshot that was fetched last.

