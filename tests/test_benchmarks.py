@@ -105,7 +105,7 @@ def make_outcome(**changes):
     return dataclasses.replace(outcome, **changes)
 
 
-def test_a_hostile_kind_passes_only_if_everything_is_as_it_must_be():
+def test_a_hostile_kind_passes_only_if_every_bound_holds():
     assert make_outcome().list_problems() == []
     assert make_outcome(peak=501.0).list_problems() == ["peak 501 MB"]
     assert make_outcome(after=331.0).list_problems() == ["201 MB more than at the start"]
@@ -124,7 +124,7 @@ def test_a_visitor_whose_page_does_not_open_is_a_problem():
     assert "page inf s" in outcome.list_problems()
 
 
-def test_tracebacks_count_unless_streamlit_writes_them_when_a_client_leaves():
+def test_tracebacks_count_but_those_of_clients_that_leave():
     lines = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    f()\n'
     assert list_errors(f"{lines}ValueError: no\n{lines}starlette.websockets.WebSocketDisconnected: gone\n") == {
         "ValueError: no": 1
