@@ -12,9 +12,9 @@ import contextlib
 import contextvars
 import functools
 import pickle
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
 import streamlit as st
@@ -26,10 +26,11 @@ from rope_viz.picture import config_link, outside
 from rope_viz.reports import render_process
 from rope_viz.reports.render_process import Reading
 from rope_viz.storage.decode_json import ContentError
+from rope_viz.storage.shares import Shares
 from rope_viz.texts import Texts, current_language, use_language
 from rope_viz.ui.long_jobs import LongJobs, NoProcessError
-from rope_viz.ui.render_queue import QueueFullError
 from rope_viz.ui.visitors import session_visitor
+from rope_viz.ui.waiting_line import QueueFullError, WaitingLine
 
 TEXTS = Texts("app")
 T = TypeVar("T")
@@ -60,13 +61,24 @@ FOUND: contextvars.ContextVar[Found | None] = contextvars.ContextVar("FOUND", de
 """What was read for the query of the running thread, by function and arguments."""
 
 
+@dataclass(eq=False)
+class Turn:
+    """A visitor's wait for a place; `came` is resolved with the place."""
+
+    visitor: str
+    large: bool
+    came: asyncio.Future[None]
+
+
 class Turns:
     """Places for readings: one for each visitor, few for all, in the order of arrival."""
 
     def __init__(self, places: int = PLACES, waiting: int = WAITING) -> None:
-        self.places, self.waiting = places, waiting
-        self._running, self._large = Counter[str](), 0
-        self._queue: list[tuple[str, bool, asyncio.Future[None]]] = []
+        self.places = places
+        self._places = Shares(places, 1)
+        # A large reading takes one of these as well, so that a place is left for small ones.
+        self._large_places = Shares(max(1, places - 1), 1)
+        self._queue = WaitingLine[Turn](waiting)
 
     @property
     def waits(self) -> int:
@@ -74,47 +86,48 @@ class Turns:
 
     @property
     def running(self) -> int:
-        return self._running.total()
+        return self._places.total
 
     @contextlib.asynccontextmanager
     async def turn(self, visitor: str, *, large: bool = False) -> AsyncIterator[None]:
         """Wait for a place and hold it. Raise `QueueFullError` if too many wait."""
-        mine = sum(each[0] == visitor for each in self._queue)
-        if mine >= self.waiting or len(self._queue) >= 2 * self.waiting:
-            raise QueueFullError
-        entry = visitor, large, asyncio.get_running_loop().create_future()
-        self._queue.append(entry)
+        turn = Turn(visitor, large, asyncio.get_running_loop().create_future())
+        self._queue.add(turn)
         self._next()
         try:
-            await entry[2]
+            await turn.came
         except asyncio.CancelledError:
-            if entry in self._queue:
-                self._queue.remove(entry)
+            if turn in self._queue:
+                self._queue.remove(turn)
             else:
-                self._leave(visitor, large)
+                self._leave(turn)
             raise
         try:
             yield
         finally:
-            self._leave(visitor, large)
+            self._leave(turn)
 
     def _next(self) -> None:
-        for entry in list(self._queue):
-            visitor, large, came = entry
+        for turn in self._queue:
             if self.running >= self.places:
                 return
-            if self._running[visitor] or (large and self._large >= max(1, self.places - 1)):
-                continue
-            self._queue.remove(entry)
-            self._running[visitor] += 1
-            self._large += large
-            came.set_result(None)
+            # A turn whose client has left stays in the queue until its task runs, which takes it out.
+            if not turn.came.done() and self._take(turn):
+                self._queue.remove(turn)
+                turn.came.set_result(None)
 
-    def _leave(self, visitor: str, large: bool) -> None:
-        self._running[visitor] -= 1
-        if not self._running[visitor]:
-            del self._running[visitor]
-        self._large -= large
+    def _take(self, turn: Turn) -> bool:
+        """Take the places that a turn needs, and return whether they were free."""
+        if turn.large and not self._large_places.has_room(turn.visitor):
+            return False
+        if not self._places.take(turn.visitor):
+            return False
+        return not turn.large or self._large_places.take(turn.visitor)
+
+    def _leave(self, turn: Turn) -> None:
+        self._places.give_back(turn.visitor)
+        if turn.large:
+            self._large_places.give_back(turn.visitor)
         self._next()
 
 
