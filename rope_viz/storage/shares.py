@@ -45,6 +45,11 @@ class Shares:
             self._amounts[visitor] += amount
             return True
 
+    def charge(self, visitor: str, amount: int) -> None:
+        """Take without asking: the caller makes room afterwards."""
+        with self._lock:
+            self._amounts[visitor] += amount
+
     def give_back(self, visitor: str, amount: int = 1) -> None:
         """Give back what was taken. A visitor who holds nothing is forgotten."""
         with self._lock:

@@ -38,6 +38,8 @@ PLACES = 2
 """Contents that are read at once; one of the places is only for small ones."""
 SMALL = 64 << 10
 """Bytes of a small content. A link always is one."""
+LARGE_VALUE = 8_000_000
+"""Bytes of a value above which it does not come into the server process for a picture."""
 WAITING = 256
 """Readings of one visitor that may wait, and half of all: a class behind one address opens a link together."""
 GRACE = 1.0
@@ -56,13 +58,21 @@ class UnreadError(Exception):
         self.function, self.arguments = function, arguments
 
 
+class LargeValueError(Exception):
+    """The value of a content is too large for the server process: its picture is rendered where it was read."""
+
+    def __init__(self, content: object) -> None:
+        super().__init__()
+        self.content = content
+
+
 Found = dict[Hashable, "tuple[Any, int] | Exception"]
 FOUND: contextvars.ContextVar[Found | None] = contextvars.ContextVar("FOUND", default=None)
 """What was read for the query of the running thread, by function and arguments."""
 
 
 @dataclass(eq=False)
-class Turn:
+class WaitingReading:
     """A visitor's wait for a place; `came` is resolved with the place."""
 
     visitor: str
@@ -78,7 +88,7 @@ class Turns:
         self._places = Shares(places, 1)
         # A large reading takes one of these as well, so that a place is left for small ones.
         self._large_places = Shares(max(1, places - 1), 1)
-        self._queue = WaitingLine[Turn](waiting)
+        self._queue = WaitingLine[WaitingReading](waiting)
 
     @property
     def waits(self) -> int:
@@ -91,7 +101,7 @@ class Turns:
     @contextlib.asynccontextmanager
     async def turn(self, visitor: str, *, large: bool = False) -> AsyncIterator[None]:
         """Wait for a place and hold it. Raise `QueueFullError` if too many wait."""
-        turn = Turn(visitor, large, asyncio.get_running_loop().create_future())
+        turn = WaitingReading(visitor, large, asyncio.get_running_loop().create_future())
         self._queue.add(turn)
         self._next()
         try:
@@ -116,7 +126,7 @@ class Turns:
                 self._queue.remove(turn)
                 turn.came.set_result(None)
 
-    def _take(self, turn: Turn) -> bool:
+    def _take(self, turn: WaitingReading) -> bool:
         """Take the places that a turn needs, and return whether they were free."""
         if turn.large and not self._large_places.has_room(turn.visitor):
             return False
@@ -124,7 +134,7 @@ class Turns:
             return False
         return not turn.large or self._large_places.take(turn.visitor)
 
-    def _leave(self, turn: Turn) -> None:
+    def _leave(self, turn: WaitingReading) -> None:
         self._places.give_back(turn.visitor)
         if turn.large:
             self._large_places.give_back(turn.visitor)
@@ -163,8 +173,8 @@ class Border:
     async def read_query(self, visitor: str, read: Callable[[], T], *, size: int = 0) -> T:
         """Return what `read` makes of a query, called on a thread of the border once all contents of it were read.
 
-        `size` is the bytes of the stored contents. Raise its `ValueError`, `QueueFullError` or `NoProcessError`. If
-        this is cancelled, the reading ends.
+        `size` is the bytes of the stored contents. Raise its `ValueError`, `QueueFullError` or `NoProcessError`, or
+        `LargeValueError` for a content whose value is too large. If this is cancelled, the reading ends.
         """
         return await self._until_cancelled(visitor, functools.partial(self._read_query, read), large=size > SMALL)
 
@@ -242,22 +252,29 @@ class Border:
             except UnreadError as unread:
                 key = unread.function, unread.arguments
                 try:
-                    found[key] = await self._do(*key)
+                    found[key] = await self._do(*key, largest=LARGE_VALUE)
                 except ValueError as error:
                     found[key] = error
         raise ValueError(TEXTS("stored.many_contents", most=MOST_CONTENTS))
 
-    async def _do(self, function: Callable[..., T], arguments: tuple[Any, ...]) -> tuple[T, int]:
-        """Read a content in a process; a link only once, for all who wait for it."""
+    async def _do(
+        self, function: Callable[..., T], arguments: tuple[Any, ...], *, largest: int | None = None
+    ) -> tuple[T, int]:
+        """Read a content in a process; a link only once, for all who wait for it.
+
+        Raise `LargeValueError` for a value above `largest` bytes.
+        """
         link: Any = arguments[0] if function is config_link.read_link else None
         known: Any = None if link is None else config_link.LINKS.get(link)
         if known is not None:
             return known, 0
-        result = await self.processes.do(Reading(portable(function), arguments))
+        result = await self.processes.do(Reading(portable(function), arguments, largest))
         if result.failed:
             raise NoProcessError(result.problem)
         if result.problem:
             raise ContentError(result.problem) if result.unreadable else ValueError(result.problem)
+        if result.is_large:
+            raise LargeValueError(arguments[0])
         # A large value takes a while; the event loop does not wait for it.
         load = functools.partial(pickle.loads, result.content)
         value: Any = await asyncio.get_running_loop().run_in_executor(self._threads, load)

@@ -159,11 +159,7 @@ class Gallery:
                 return
 
     def _has_room(self, places: int) -> bool:
-        return (
-            self._here.total() <= self.at_once
-            or self._there.total() < places
-            or self._long.total < self._long.most
-        )
+        return self._here.total() <= self.at_once or self._there.total() < places or self._long.total < self._long.most
 
     def _may(self, job: RenderJob, places: int) -> bool:
         """True if there is room for the job: one place of the workers is reserved for moving knobs."""

@@ -11,7 +11,6 @@ import re
 import socket
 from collections.abc import AsyncIterator, Callable
 from typing import Any
-from urllib.parse import urlencode
 
 import streamlit as st
 from starlette.datastructures import Headers, MutableHeaders
@@ -30,8 +29,7 @@ from rope_viz.pages import home
 from rope_viz.pages.learn import figures as learn
 from rope_viz.picture import read_address
 from rope_viz.picture.blob_store import UnknownError
-from rope_viz.picture.outputs import Clocks
-from rope_viz.reports.story_page import home_page, story_page
+from rope_viz.reports.story_page import story_page
 from rope_viz.texts import Texts, use_language
 from rope_viz.texts.languages import list_languages
 from rope_viz.ui import app_shell, picture_route
@@ -108,12 +106,12 @@ async def home_scene(request: Request) -> Response:
     """Answer with the picture of Home for a frame, without a session; the query names its model as on the page."""
     try:
         query = picture_route.read_query(request)
-        size = sum(map(len, read_address.stored_contents(home.PAGE, query)))
+        contents = read_address.stored_contents(home.PAGE, query)
     except UnknownError as error:
         return picture_route.respond(410, str(error))
     except ValueError as error:
         return picture_route.refuse(error)
-    drawing = BORDER.read_query(picture_route.visitor_of(request), functools.partial(_draw_home, query), size=size)
+    drawing = picture_route.draw_scene(query, contents, picture_route.visitor_of(request))
     work = await picture_route.await_or_disconnect(request, drawing)
     if work is None or work.cancelled():
         return Response(status_code=499)
@@ -121,13 +119,6 @@ async def home_scene(request: Request) -> Response:
         return picture_route.error_response(problem, "scene/home")
     content = work.result()
     return Response(content, media_type="text/html", headers={"cache-control": "no-cache"})
-
-
-def _draw_home(query: dict[str, str]) -> bytes:
-    """Return the page of Home's picture. Raise `ValueError` with a sentence for a query that cannot be read."""
-    drawn = home.turning(read_address.read_request(home.PAGE, query))
-    assert isinstance(drawn, Clocks)
-    return home_page(drawn.message, f"../?{urlencode(query)}" if query else "../")
 
 
 def policy(host: str) -> str:
