@@ -21,6 +21,11 @@ class Shares:
         self._amounts = Counter[str]()
         self._lock = threading.Lock()
 
+    def __len__(self) -> int:
+        """Return how many visitors hold something."""
+        with self._lock:
+            return len(self._amounts)
+
     @property
     def total(self) -> int:
         """What all visitors hold together."""

@@ -19,6 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from rope_viz import __version__
 from rope_viz.figures.files import Style, is_key
@@ -34,8 +35,8 @@ from rope_viz.texts import Texts, current_language
 from rope_viz.ui.border import BORDER, LargeValueError
 from rope_viz.ui.link_preview import KEY
 from rope_viz.ui.long_jobs import NoProcessError
-from rope_viz.ui.render_queue import FILES, MOVING, SHOWN, Gallery, QueueFullError, RenderError
-from rope_viz.ui.request_bodies import PART
+from rope_viz.ui.render_queue import FILES, MOST, MOVING, SHOWN, Gallery, QueueFullError, RenderError
+from rope_viz.ui.request_bodies import MOST_UNREAD, PART, UNREAD
 from rope_viz.ui.visitors import visitor_name
 
 LOG = logging.getLogger(__name__)
@@ -57,7 +58,8 @@ ALONE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inlin
 ALONE += " allow-scripts"
 
 
-GALLERY = Gallery()
+# Pictures that clients are still reading share the room of the cache.
+GALLERY = Gallery(most=MOST - MOST_UNREAD)
 
 
 async def answer(request: Request) -> Response:
@@ -129,8 +131,20 @@ async def answer(request: Request) -> Response:
             parts = inflate(content)
     headers["content-disposition"] = f'inline; filename="{stem}.{form}"'
     if parts is not None:
-        return StreamingResponse(parts, media_type=export.FORMS[form], headers=headers)
+        return InflatedResponse(content, parts, media_type=export.FORMS[form], headers=headers)
     return Response(content, media_type=export.FORMS[form], headers=headers)
+
+
+class InflatedResponse(StreamingResponse):
+    """A response whose compressed content counts while its client reads the parts."""
+
+    def __init__(self, packed: bytes | memoryview, parts: AsyncIterator[bytes], **options: Any) -> None:
+        super().__init__(parts, **options)
+        self.packed = packed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with UNREAD.hold(scope, self.packed):
+            await super().__call__(scope, receive, send)
 
 
 def split_stem(drawn: bytes) -> tuple[str, memoryview]:
