@@ -81,7 +81,7 @@ class WaitingReading:
 
 
 class Turns:
-    """Places for readings: one for each visitor, few for all, in the order of arrival."""
+    """Places for readings: one for each visitor, few for all; visitors take turns."""
 
     def __init__(self, places: int = PLACES, waiting: int = WAITING) -> None:
         self.places = places
@@ -118,12 +118,12 @@ class Turns:
             self._leave(turn)
 
     def _next(self) -> None:
-        for turn in self._queue:
+        for turn in self._queue.in_turn():
             if self.running >= self.places:
                 return
             # A turn whose client has left stays in the queue until its task runs, which takes it out.
             if not turn.came.done() and self._take(turn):
-                self._queue.remove(turn)
+                self._queue.take(turn)
                 turn.came.set_result(None)
 
     def _take(self, turn: WaitingReading) -> bool:

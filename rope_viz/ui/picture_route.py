@@ -36,7 +36,7 @@ from rope_viz.ui.border import BORDER, LargeValueError
 from rope_viz.ui.link_preview import KEY
 from rope_viz.ui.long_jobs import NoProcessError
 from rope_viz.ui.render_queue import FILES, MOST, MOVING, SHOWN, Gallery, QueueFullError, RenderError
-from rope_viz.ui.request_bodies import MOST_UNREAD, PART, UNREAD
+from rope_viz.ui.request_bodies import MOST_UNREAD, PART, UNREAD, take_turn
 from rope_viz.ui.visitors import visitor_name
 
 LOG = logging.getLogger(__name__)
@@ -162,6 +162,7 @@ async def inflate(content: bytes | memoryview) -> AsyncIterator[bytes]:
     for start in range(0, len(content), PART):
         left = content[start : start + PART]
         while left:
+            await take_turn()
             yield reader.decompress(left, PART)
             left = reader.unconsumed_tail
     yield reader.flush()

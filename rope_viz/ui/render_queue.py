@@ -148,15 +148,19 @@ class Gallery:
         places = PLACES * self.workers.count if self.workers.ready else 0
         if not self._has_room(places):
             return
-        for job in sorted(self._queue, key=lambda job: (self._running.of(job.visitor) > 0, job.order)):
+        for job in sorted(self._queue, key=self._rank):
             if self._may(job, places):
-                self._queue.remove(job)
+                self._queue.take(job)
                 job.begun = True
                 if job.long is None:
                     self.workers.record_wait(asyncio.get_running_loop().time() - job.came)
                 self._begin(job)
             if not self._has_room(places):
                 return
+
+    def _rank(self, job: RenderJob) -> tuple[bool, int, tuple[float, int]]:
+        """Return what jobs are sorted by: visitors without a running one, then those with fewer turns, come first."""
+        return self._running.of(job.visitor) > 0, self._queue.turns_of(job.visitor), job.order
 
     def _has_room(self, places: int) -> bool:
         return self._here.total() <= self.at_once or self._there.total() < places or self._long.total < self._long.most

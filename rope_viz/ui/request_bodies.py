@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import weakref
 from collections.abc import Iterator
 
 from starlette.datastructures import Headers
@@ -294,6 +295,20 @@ READING = 5.0
 """Seconds for which an answer is not ended in favour of others."""
 
 
+PARTS_AT_ONCE = 8
+"""Parts that are sent before the event loop looks for other work: hundreds of clients may want one large answer."""
+_PARTS: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = weakref.WeakKeyDictionary()
+
+
+async def take_turn() -> None:
+    """Wait until a part of a large answer may be made and sent."""
+    loop = asyncio.get_running_loop()
+    if loop not in _PARTS:
+        _PARTS[loop] = asyncio.Semaphore(PARTS_AT_ONCE)
+    async with _PARTS[loop]:
+        await asyncio.sleep(0)
+
+
 class ResponseParts:
     """The middleware. uvicorn copies a whole body at once, but waits between the parts until the client takes them.
 
@@ -332,6 +347,8 @@ class SlowClient:
         with UNREAD.hold(self.scope, body):
             for start in range(0, len(body), PART):
                 more = start + PART < len(body) or message.get("more_body", False)
+                if start:
+                    await take_turn()
                 await self._send_part({**message, "body": bytes(whole[start : start + PART]), "more_body": more})
         return None
 
