@@ -162,8 +162,8 @@ async def inflate(content: bytes | memoryview) -> AsyncIterator[bytes]:
     for start in range(0, len(content), PART):
         left = content[start : start + PART]
         while left:
-            await take_turn()
             yield reader.decompress(left, PART)
+            await take_turn()
             left = reader.unconsumed_tail
     yield reader.flush()
 
