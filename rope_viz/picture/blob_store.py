@@ -12,13 +12,14 @@ import hashlib
 import re
 import secrets
 import threading
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from rope_viz.picture.outside import read_outside
 from rope_viz.storage.decode_json import ContentError, decode_content
+from rope_viz.storage.shares import Shares
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
@@ -62,33 +63,35 @@ def require_size(content: bytes, most: int) -> None:
 
 @dataclass
 class Blob:
-    """One content, the visitor who sent it, its decoded values by decoder, and the bytes of all of it."""
+    """One content, the visitor who sent it, its decoded values by decoder, and the bytes of all of it.
+
+    `has_large_value`: its value is too large for the server process.
+    """
 
     salted: bytes
     visitor: str
     size: int
     values: dict[Any, Any] = field(default_factory=dict)
+    has_large_value: bool = False
 
 
 class Store:
     """Contents by name, with a cache of their decoded values. Both count towards the limits.
 
-    A visitor is a network address; "" is this process itself, whose contents have no share to keep to.
+    A visitor is a network address; "" is this process itself, whose contents have no share to keep to. One content with
+    its values takes at most the part `share` of the store.
     """
 
-    def __init__(self, most: int = MOST) -> None:
-        self._most = most
+    def __init__(self, most: int = MOST, share: int = SHARE) -> None:
+        self._sizes = Shares(most, most // share)
         self._blobs: OrderedDict[str, Blob] = OrderedDict()
         # The same contents by visitor, so that evicting one does not look through those of the others.
         self._of_visitor: dict[str, OrderedDict[str, Blob]] = {}
-        self._sizes = Counter[str]()
-        self._total = 0
         self._lock = threading.Lock()
 
     @property
     def size(self) -> int:
-        with self._lock:
-            return self._total
+        return self._sizes.total
 
     def keep(self, salted: bytes, visitor: str = "") -> str:
         """Store a salted content of a visitor and return its name. Raise `ValueError` if it is too large."""
@@ -128,11 +131,22 @@ class Store:
         value, size = decode_content(functools.partial(read_outside, decode), found.salted[SALT:])
         with self._lock:
             known = self._blobs.get(name) is found and decode not in found.values
-            if known and found.size + size <= self._most // SHARE:
+            if known and found.size + size <= self._sizes.most_of_visitor:
                 found.values[decode] = value
                 self._charge(found, size)
                 self._evict(name)
         return value
+
+    def note_large_value(self, name: str) -> None:
+        """Remember that the value of a content is too large for the server process."""
+        with self._lock:
+            if name in self._blobs:
+                self._blobs[name].has_large_value = True
+
+    def has_large_value(self, name: str) -> bool:
+        """Return whether the value of a content is known to be too large for the server process."""
+        with self._lock:
+            return name in self._blobs and self._blobs[name].has_large_value
 
     def forget(self, names: Iterable[str]) -> None:
         """Remove contents that no session names any more."""
@@ -143,8 +157,7 @@ class Store:
 
     def _charge(self, blob: Blob, size: int) -> None:
         blob.size += size
-        self._sizes[blob.visitor] += size
-        self._total += size
+        self._sizes.charge(blob.visitor, size)
 
     def _use(self, name: str) -> None:
         self._blobs.move_to_end(name)
@@ -153,9 +166,10 @@ class Store:
     def _evict(self, newest: str) -> None:
         """Evict the least recently used contents, first those of the visitor of `newest` beyond the share."""
         visitor = self._blobs[newest].visitor
-        while visitor and self._sizes[visitor] > self._most // SHARE and self._evict_oldest(self._of_visitor[visitor]):
+        mine = self._of_visitor[visitor]
+        while visitor and self._sizes.amount_of(visitor) > self._sizes.most_of_visitor and self._evict_oldest(mine):
             pass
-        while self._total > self._most and self._evict_oldest(self._blobs):
+        while self._sizes.total > self._sizes.most and self._evict_oldest(self._blobs):
             pass
 
     def _evict_oldest(self, blobs: OrderedDict[str, Blob]) -> bool:
@@ -169,9 +183,9 @@ class Store:
         blob = self._blobs.pop(name)
         mine = self._of_visitor[blob.visitor]
         del mine[name]
-        self._charge(blob, -blob.size)
+        self._sizes.give_back(blob.visitor, blob.size)
         if not mine:
-            del self._of_visitor[blob.visitor], self._sizes[blob.visitor]
+            del self._of_visitor[blob.visitor]
 
 
 STORE = Store()

@@ -86,11 +86,16 @@ def read_model(params: Mapping[str, str], own: Upload | None = None) -> tuple[Su
     return spec_url.read_query(params, own)
 
 
+def stored_names(page: Page, query: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names of stored contents in a query, each once."""
+    keys = (*STORED_KEYS, *(choice.key for choice in page.choices if isinstance(choice, StoredChoice)))
+    return tuple(dict.fromkeys(query[key] for key in keys if key in query))
+
+
 def stored_contents(page: Page, query: Mapping[str, str]) -> tuple[bytes, ...]:
     """Return the salted contents that a query names. Raise `UnknownError` for one that is not stored."""
-    keys = (*STORED_KEYS, *(choice.key for choice in page.choices if isinstance(choice, StoredChoice)))
     found = []
-    for name in dict.fromkeys(query[key] for key in keys if key in query):
+    for name in stored_names(page, query):
         salted = blob_store.STORE.salted(name)
         if salted is None:
             raise blob_store.UnknownError(name)

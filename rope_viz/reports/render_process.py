@@ -54,8 +54,10 @@ READING_REST = 64 << 20
 """The same of a process that reads contents."""
 WARM = '{"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}'
 """A config whose reading loads what every reading needs."""
-STORED = 64 << 20
-"""Bytes of contents and decoded values that the process keeps for the next job."""
+STORED = 96 << 20
+"""Bytes of contents and decoded values that the process keeps for the next job: one of the largest files, decoded."""
+SCENE = "scene"
+"""The form of Home's picture as a page for a frame."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,14 @@ class FileJob:
 
 @dataclass(frozen=True)
 class Reading:
-    """A content from outside to read: a function of a module, and what to call it with."""
+    """A content from outside to read: a function of a module, and what to call it with.
+
+    Of a value above `largest` bytes only the size is returned.
+    """
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
+    largest: int | None = None
     language: str = field(default_factory=current_language)
 
 
@@ -84,7 +90,8 @@ class Reading:
 class RenderResult:
     """A compressed picture and the stem of its file name, or `problem`: a sentence for the user, `failed` for an error.
 
-    Of a reading `content` is a pickle of the value, and `size` the bytes of memory that the value takes.
+    Of a reading `content` is a pickle of the value, and `size` the bytes of memory that the value takes. `is_large`:
+    the value is left out because it is too large.
 
     `unreadable`: the problem is a stored content. `ends`: the process ends after this job.
     """
@@ -92,6 +99,7 @@ class RenderResult:
     content: bytes = b""
     stem: str = ""
     size: int = 0
+    is_large: bool = False
     problem: str = ""
     failed: bool = False
     unreadable: bool = False
@@ -128,6 +136,11 @@ def render(job: FileJob) -> RenderResult:
     try:
         for salted in job.contents:
             blob_store.STORE.keep(salted)
+        if job.form == SCENE:
+            # Not above: a process that reads contents starts without the pages.
+            from rope_viz.reports.story_page import draw_home
+
+            return RenderResult(draw_home(job.query))
         page = registry.page(job.page)
         picture, request = page.pictures[job.name], read_address.read_request(page, job.query)
         if job.form != "packed" and "part" not in job.query:
@@ -154,6 +167,8 @@ def read_content(reading: Reading) -> RenderResult:
         size, count = measure(value, MOST_VALUES)
         if count > MOST_VALUES:
             return RenderResult(problem=TEXTS("stored.many_values", most=MOST_VALUES), unreadable=True)
+        if reading.largest is not None and size > reading.largest:
+            return RenderResult(size=size, is_large=True)
         return RenderResult(pickle.dumps(value, protocol=5), size=size)
     except ValueError as error:
         return RenderResult(problem=str(error), unreadable=isinstance(error, ContentError))
@@ -207,7 +222,7 @@ def main(parent: int, *, seconds: int, memory: int, reads: bool = False) -> None
     os.dup2(2, 1)
     if sys.platform != "win32":
         threading.Thread(target=end_with, args=(parent,), daemon=True).start()
-    blob_store.STORE = blob_store.Store(STORED)
+    blob_store.STORE = blob_store.Store(STORED, share=1)
     if reads:
         own_file.read_stored(WARM)
     else:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import html
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from rope_viz import __version__
 from rope_viz.figures import theme
 from rope_viz.figures.hands import TEXTS
+from rope_viz.pages import home
 from rope_viz.pages.learn import figures as learn
 from rope_viz.pages.registry import text_of
+from rope_viz.picture import read_address
 from rope_viz.picture.export import script
+from rope_viz.picture.outputs import Clocks
 from rope_viz.storage.outside_text import dump_printable, printable
 from rope_viz.texts import cache_by_language
 from rope_viz.texts.texts import language_code
@@ -40,6 +44,13 @@ def home_page(message: Mapping[str, Any], app: str) -> bytes:
     link = f'<a href="{html.escape(app)}" target="_blank">{html.escape(text_of("home", "whole"))}</a>'
     below = f"<footer>{link}</footer>"
     return wrap_picture("hands", message, str(message["title"]), str(TEXTS("headline")), below=below)
+
+
+def draw_home(query: dict[str, str]) -> bytes:
+    """Return the page of Home's picture. Raise `ValueError` with a sentence for a query that cannot be read."""
+    drawn = home.turning(read_address.read_request(home.PAGE, query))
+    assert isinstance(drawn, Clocks)
+    return home_page(drawn.message, f"../?{urlencode(query)}" if query else "../")
 
 
 def wrap_picture(

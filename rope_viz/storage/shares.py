@@ -21,6 +21,11 @@ class Shares:
         self._amounts = Counter[str]()
         self._lock = threading.Lock()
 
+    def __len__(self) -> int:
+        """Return how many visitors hold something."""
+        with self._lock:
+            return len(self._amounts)
+
     @property
     def total(self) -> int:
         """What all visitors hold together."""
@@ -44,6 +49,11 @@ class Shares:
                 return False
             self._amounts[visitor] += amount
             return True
+
+    def charge(self, visitor: str, amount: int) -> None:
+        """Take without asking: the caller makes room afterwards."""
+        with self._lock:
+            self._amounts[visitor] += amount
 
     def give_back(self, visitor: str, amount: int = 1) -> None:
         """Give back what was taken. A visitor who holds nothing is forgotten."""

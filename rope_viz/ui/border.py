@@ -12,9 +12,9 @@ import contextlib
 import contextvars
 import functools
 import pickle
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
 
 import streamlit as st
@@ -26,10 +26,11 @@ from rope_viz.picture import config_link, outside
 from rope_viz.reports import render_process
 from rope_viz.reports.render_process import Reading
 from rope_viz.storage.decode_json import ContentError
+from rope_viz.storage.shares import Shares
 from rope_viz.texts import Texts, current_language, use_language
 from rope_viz.ui.long_jobs import LongJobs, NoProcessError
-from rope_viz.ui.render_queue import QueueFullError
 from rope_viz.ui.visitors import session_visitor
+from rope_viz.ui.waiting_line import QueueFullError, WaitingLine
 
 TEXTS = Texts("app")
 T = TypeVar("T")
@@ -37,6 +38,8 @@ PLACES = 2
 """Contents that are read at once; one of the places is only for small ones."""
 SMALL = 64 << 10
 """Bytes of a small content. A link always is one."""
+LARGE_VALUE = 8_000_000
+"""Bytes of a value above which it does not come into the server process for a picture."""
 WAITING = 256
 """Readings of one visitor that may wait, and half of all: a class behind one address opens a link together."""
 GRACE = 1.0
@@ -55,18 +58,37 @@ class UnreadError(Exception):
         self.function, self.arguments = function, arguments
 
 
+class LargeValueError(Exception):
+    """The value of a content is too large for the server process: its picture is rendered where it was read."""
+
+    def __init__(self, content: object) -> None:
+        super().__init__()
+        self.content = content
+
+
 Found = dict[Hashable, "tuple[Any, int] | Exception"]
 FOUND: contextvars.ContextVar[Found | None] = contextvars.ContextVar("FOUND", default=None)
 """What was read for the query of the running thread, by function and arguments."""
 
 
+@dataclass(eq=False)
+class WaitingReading:
+    """A visitor's wait for a place; `came` is resolved with the place."""
+
+    visitor: str
+    large: bool
+    came: asyncio.Future[None]
+
+
 class Turns:
-    """Places for readings: one for each visitor, few for all, in the order of arrival."""
+    """Places for readings: one for each visitor, few for all; visitors take turns."""
 
     def __init__(self, places: int = PLACES, waiting: int = WAITING) -> None:
-        self.places, self.waiting = places, waiting
-        self._running, self._large = Counter[str](), 0
-        self._queue: list[tuple[str, bool, asyncio.Future[None]]] = []
+        self.places = places
+        self._places = Shares(places, 1)
+        # A large reading takes one of these as well, so that a place is left for small ones.
+        self._large_places = Shares(max(1, places - 1), 1)
+        self._queue = WaitingLine[WaitingReading](waiting)
 
     @property
     def waits(self) -> int:
@@ -74,47 +96,48 @@ class Turns:
 
     @property
     def running(self) -> int:
-        return self._running.total()
+        return self._places.total
 
     @contextlib.asynccontextmanager
     async def turn(self, visitor: str, *, large: bool = False) -> AsyncIterator[None]:
         """Wait for a place and hold it. Raise `QueueFullError` if too many wait."""
-        mine = sum(each[0] == visitor for each in self._queue)
-        if mine >= self.waiting or len(self._queue) >= 2 * self.waiting:
-            raise QueueFullError
-        entry = visitor, large, asyncio.get_running_loop().create_future()
-        self._queue.append(entry)
+        turn = WaitingReading(visitor, large, asyncio.get_running_loop().create_future())
+        self._queue.add(turn)
         self._next()
         try:
-            await entry[2]
+            await turn.came
         except asyncio.CancelledError:
-            if entry in self._queue:
-                self._queue.remove(entry)
+            if turn in self._queue:
+                self._queue.remove(turn)
             else:
-                self._leave(visitor, large)
+                self._leave(turn)
             raise
         try:
             yield
         finally:
-            self._leave(visitor, large)
+            self._leave(turn)
 
     def _next(self) -> None:
-        for entry in list(self._queue):
-            visitor, large, came = entry
+        for turn in self._queue.in_turn():
             if self.running >= self.places:
                 return
-            if self._running[visitor] or (large and self._large >= max(1, self.places - 1)):
-                continue
-            self._queue.remove(entry)
-            self._running[visitor] += 1
-            self._large += large
-            came.set_result(None)
+            # A turn whose client has left stays in the queue until its task runs, which takes it out.
+            if not turn.came.done() and self._take(turn):
+                self._queue.take(turn)
+                turn.came.set_result(None)
 
-    def _leave(self, visitor: str, large: bool) -> None:
-        self._running[visitor] -= 1
-        if not self._running[visitor]:
-            del self._running[visitor]
-        self._large -= large
+    def _take(self, turn: WaitingReading) -> bool:
+        """Take the places that a turn needs, and return whether they were free."""
+        if turn.large and not self._large_places.has_room(turn.visitor):
+            return False
+        if not self._places.take(turn.visitor):
+            return False
+        return not turn.large or self._large_places.take(turn.visitor)
+
+    def _leave(self, turn: WaitingReading) -> None:
+        self._places.give_back(turn.visitor)
+        if turn.large:
+            self._large_places.give_back(turn.visitor)
         self._next()
 
 
@@ -150,8 +173,8 @@ class Border:
     async def read_query(self, visitor: str, read: Callable[[], T], *, size: int = 0) -> T:
         """Return what `read` makes of a query, called on a thread of the border once all contents of it were read.
 
-        `size` is the bytes of the stored contents. Raise its `ValueError`, `QueueFullError` or `NoProcessError`. If
-        this is cancelled, the reading ends.
+        `size` is the bytes of the stored contents. Raise its `ValueError`, `QueueFullError` or `NoProcessError`, or
+        `LargeValueError` for a content whose value is too large. If this is cancelled, the reading ends.
         """
         return await self._until_cancelled(visitor, functools.partial(self._read_query, read), large=size > SMALL)
 
@@ -229,22 +252,29 @@ class Border:
             except UnreadError as unread:
                 key = unread.function, unread.arguments
                 try:
-                    found[key] = await self._do(*key)
+                    found[key] = await self._do(*key, largest=LARGE_VALUE)
                 except ValueError as error:
                     found[key] = error
         raise ValueError(TEXTS("stored.many_contents", most=MOST_CONTENTS))
 
-    async def _do(self, function: Callable[..., T], arguments: tuple[Any, ...]) -> tuple[T, int]:
-        """Read a content in a process; a link only once, for all who wait for it."""
+    async def _do(
+        self, function: Callable[..., T], arguments: tuple[Any, ...], *, largest: int | None = None
+    ) -> tuple[T, int]:
+        """Read a content in a process; a link only once, for all who wait for it.
+
+        Raise `LargeValueError` for a value above `largest` bytes.
+        """
         link: Any = arguments[0] if function is config_link.read_link else None
         known: Any = None if link is None else config_link.LINKS.get(link)
         if known is not None:
             return known, 0
-        result = await self.processes.do(Reading(portable(function), arguments))
+        result = await self.processes.do(Reading(portable(function), arguments, largest))
         if result.failed:
             raise NoProcessError(result.problem)
         if result.problem:
             raise ContentError(result.problem) if result.unreadable else ValueError(result.problem)
+        if result.is_large:
+            raise LargeValueError(arguments[0])
         # A large value takes a while; the event loop does not wait for it.
         load = functools.partial(pickle.loads, result.content)
         value: Any = await asyncio.get_running_loop().run_in_executor(self._threads, load)

@@ -19,23 +19,25 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from rope_viz import __version__
 from rope_viz.figures.files import Style, is_key
-from rope_viz.pages import registry
+from rope_viz.pages import home, registry
 from rope_viz.picture import blob_store, export, read_address, wire_format
-from rope_viz.picture.page import Picture
+from rope_viz.picture.page import Page, Picture
 from rope_viz.picture.public_address import read_public_address
 from rope_viz.reports.preview import preview_style
-from rope_viz.reports.render_process import FileJob
+from rope_viz.reports.render_process import SCENE, FileJob
+from rope_viz.reports.story_page import draw_home
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.storage.outside_text import clean_query, clean_record, printable
-from rope_viz.texts import Texts
-from rope_viz.ui.border import BORDER
+from rope_viz.texts import Texts, current_language
+from rope_viz.ui.border import BORDER, LargeValueError
 from rope_viz.ui.link_preview import KEY
 from rope_viz.ui.long_jobs import NoProcessError
-from rope_viz.ui.render_queue import FILES, MOVING, SHOWN, Gallery, QueueFullError, RenderError
-from rope_viz.ui.request_bodies import PART
+from rope_viz.ui.render_queue import FILES, MOST, MOVING, SHOWN, Gallery, QueueFullError, RenderError
+from rope_viz.ui.request_bodies import MOST_UNREAD, PART, UNREAD, take_turn
 from rope_viz.ui.visitors import visitor_name
 
 LOG = logging.getLogger(__name__)
@@ -58,7 +60,8 @@ ALONE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inlin
 ALONE += " allow-scripts"
 
 
-GALLERY = Gallery()
+# Pictures that clients are still reading share the room of the cache.
+GALLERY = Gallery(most=MOST - MOST_UNREAD)
 
 
 async def answer(request: Request) -> Response:
@@ -97,8 +100,8 @@ async def answer(request: Request) -> Response:
         headers["content-security-policy"] = ALONE
     if known(request, tag):
         return Response(status_code=304, headers=headers)
-    content = GALLERY.found(tag)
-    if content is None:
+    drawn = GALLERY.found(tag)
+    if drawn is None:
         drawing = GALLERY.drawn(
             tag,
             asked.make,
@@ -116,11 +119,11 @@ async def answer(request: Request) -> Response:
             # Its frames hold the contents, and form a cycle that would keep them for a long time.
             problem.__traceback__ = None
             return response
-        content = work.result()
+        drawn = work.result()
+    content: bytes | memoryview = drawn
     stem = asked.stem
     if asked.long is not None:
-        start, _, content = content.partition(b"\0")
-        stem = start.decode()
+        stem, content = split_stem(drawn)
     parts = None
     if form not in export.WHOLE:
         if takes_gzip(request.headers):
@@ -130,17 +133,39 @@ async def answer(request: Request) -> Response:
             parts = inflate(content)
     headers["content-disposition"] = f'inline; filename="{stem}.{form}"'
     if parts is not None:
-        return StreamingResponse(parts, media_type=export.FORMS[form], headers=headers)
+        return InflatedResponse(content, parts, media_type=export.FORMS[form], headers=headers)
     return Response(content, media_type=export.FORMS[form], headers=headers)
 
 
-async def inflate(content: bytes) -> AsyncIterator[bytes]:
+class InflatedResponse(StreamingResponse):
+    """A response whose compressed content counts while its client reads the parts."""
+
+    def __init__(self, packed: bytes | memoryview, parts: AsyncIterator[bytes], **options: Any) -> None:
+        super().__init__(parts, **options)
+        self.packed = packed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with UNREAD.hold(scope, self.packed):
+            await super().__call__(scope, receive, send)
+
+
+def split_stem(drawn: bytes) -> tuple[str, memoryview]:
+    """Return the stem of the file name and the picture that a process rendered, as a view of the same bytes.
+
+    Clients that read a picture slowly share one copy of it.
+    """
+    end = drawn.index(b"\0")
+    return drawn[:end].decode(), memoryview(drawn)[end + 1 :]
+
+
+async def inflate(content: bytes | memoryview) -> AsyncIterator[bytes]:
     """Yield gzip's content in parts, each once the client has taken the last: many may ask for the same large page."""
     reader = zlib.decompressobj(16 + zlib.MAX_WBITS)
     for start in range(0, len(content), PART):
         left = content[start : start + PART]
         while left:
             yield reader.decompress(left, PART)
+            await take_turn()
             left = reader.unconsumed_tail
     yield reader.flush()
 
@@ -168,11 +193,31 @@ async def read_asked(picture: Picture, form: str, look: Style, query: dict[str, 
     page = registry.page(picture.page)
     contents = read_address.stored_contents(page, query)
     job = FileJob(picture.page, picture.name, form, look, query, contents)
-    if sum(map(len, contents)) > SMALL:
-        key = (picture.address, *sorted(query.items()))
-        return RouteJob(key, query.get("coarse") == "1", True, do_nothing, long=job)
+    key = (picture.address, *sorted(query.items()))
+    in_process = RouteJob(key, query.get("coarse") == "1", True, do_nothing, long=job)
+    if is_large(page, query, contents):
+        return in_process
     read = functools.partial(read_small, picture, form, look, job)
-    return await BORDER.read_query(visitor, read) if read_address.needs_reading(page, query) else read()
+    if not read_address.needs_reading(page, query):
+        return read()
+    try:
+        return await BORDER.read_query(visitor, read)
+    except LargeValueError as error:
+        note_large_value(contents, error)
+        return in_process
+
+
+def is_large(page: Page, query: dict[str, str], contents: tuple[bytes, ...]) -> bool:
+    """Return whether contents are too large for the server process, packed or as they were found to unpack."""
+    names = read_address.stored_names(page, query)
+    return sum(map(len, contents)) > SMALL or any(map(blob_store.STORE.has_large_value, names))
+
+
+def note_large_value(contents: tuple[bytes, ...], error: LargeValueError) -> None:
+    """Remember which of some salted contents has a large value, so that the next picture need not read it first."""
+    for salted in contents:
+        if salted[blob_store.SALT :] == error.content:
+            blob_store.STORE.note_large_value(blob_store.name_of(salted))
 
 
 def read_small(picture: Picture, form: str, look: Style, job: FileJob) -> RouteJob:
@@ -191,6 +236,22 @@ def read_small(picture: Picture, form: str, look: Style, job: FileJob) -> RouteJ
         wire_format.file(picture, request, look=look),
         job if is_long else None,
     )
+
+
+async def draw_scene(query: dict[str, str], contents: tuple[bytes, ...], visitor: str) -> bytes:
+    """Return the page of Home's picture, from a process of its own if the contents are large.
+
+    Raise what `Border.read_query` and `Gallery.drawn` raise.
+    """
+    if not is_large(home.PAGE, query, contents):
+        try:
+            return await BORDER.read_query(visitor, functools.partial(draw_home, query))
+        except LargeValueError as error:
+            note_large_value(contents, error)
+    job = FileJob(home.PAGE.name, home.turning.name, SCENE, Style(), query, contents)
+    tag = repr((SCENE, current_language(), sorted(query.items())))
+    drawn = await GALLERY.drawn(tag, do_nothing, rank=FILES, keep=False, visitor=visitor, long=job)
+    return bytes(split_stem(drawn)[1])
 
 
 def do_nothing() -> bytes:

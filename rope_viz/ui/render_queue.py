@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import itertools
+import sys
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
@@ -12,8 +13,12 @@ from typing import TypeAlias
 
 from rope_viz.reports import render_process
 from rope_viz.storage.decode_json import ContentError
+from rope_viz.storage.shares import Shares
 from rope_viz.ui.long_jobs import PER_VISITOR, LongJobs
 from rope_viz.ui.render_workers import RenderWorkers
+from rope_viz.ui.waiting_line import QueueFullError, WaitingLine
+
+__all__ = ["Gallery", "QueueFullError", "RenderError"]
 
 AT_ONCE = 2
 """Pictures that the server process renders at a time; page runs need their share of the CPU.
@@ -35,10 +40,6 @@ PATIENCE = {MOVING: 0.0, SHOWN: 0.25, FILES: 1.0}
 
 Away: TypeAlias = tuple[str, str, dict[str, str]]
 """Page, picture and query: all that a worker process needs when the address holds all inputs."""
-
-
-class QueueFullError(RuntimeError):
-    """The queue is full."""
 
 
 class RenderError(RuntimeError):
@@ -80,14 +81,16 @@ class Gallery:
         workers: RenderWorkers | None = None,
         long_jobs: LongJobs | None = None,
     ) -> None:
-        self.at_once, self.waiting, self.most = at_once, waiting, most
+        self.at_once, self.most = at_once, most
         self.workers, self.long_jobs = workers or RenderWorkers(), long_jobs or LongJobs()
         self.size = 0
         self._cache: OrderedDict[str, bytes] = OrderedDict()
         self._jobs: dict[str, RenderJob] = {}
-        self._queue: list[RenderJob] = []
+        self._queue = WaitingLine[RenderJob](waiting)
         self._here, self._there = Counter[int](), Counter[int]()
-        self._running, self._long = Counter[str](), Counter[str]()
+        # Counted only: their places are those of the threads and of the workers.
+        self._running = Shares(sys.maxsize, sys.maxsize)
+        self._long = Shares(self.long_jobs.places, PER_VISITOR)
         self._count = itertools.count()
         self._pool = ThreadPoolExecutor(at_once + 2, thread_name_prefix="pictures")
         self._idle: asyncio.TimerHandle | None = None
@@ -117,12 +120,10 @@ class Gallery:
         """
         job = self._jobs.get(tag)
         if job is None or job.done.cancelled():
-            mine = sum(each.visitor == visitor for each in self._queue)
-            if mine >= self.waiting or len(self._queue) >= 2 * self.waiting:
-                raise QueueFullError
             due = asyncio.get_running_loop().time() + PATIENCE[rank]
-            job = self._jobs[tag] = RenderJob(rank, (due, next(self._count)), make, away, visitor, long)
-            self._queue.append(job)
+            job = RenderJob(rank, (due, next(self._count)), make, away, visitor, long)
+            self._queue.add(job)
+            self._jobs[tag] = job
             job.done.add_done_callback(functools.partial(self._finished, tag, keep, job))
             self._next()
         job.wanted += 1
@@ -147,9 +148,9 @@ class Gallery:
         places = PLACES * self.workers.count if self.workers.ready else 0
         if not self._has_room(places):
             return
-        for job in sorted(self._queue, key=lambda job: (self._running[job.visitor] > 0, job.order)):
+        for job in sorted(self._queue, key=self._rank):
             if self._may(job, places):
-                self._queue.remove(job)
+                self._queue.take(job)
                 job.begun = True
                 if job.long is None:
                     self.workers.record_wait(asyncio.get_running_loop().time() - job.came)
@@ -157,33 +158,33 @@ class Gallery:
             if not self._has_room(places):
                 return
 
+    def _rank(self, job: RenderJob) -> tuple[bool, int, tuple[float, int]]:
+        """Return what jobs are sorted by: visitors without a running one, then those with fewer turns, come first."""
+        return self._running.amount_of(job.visitor) > 0, self._queue.turns_of(job.visitor), job.order
+
     def _has_room(self, places: int) -> bool:
-        return (
-            self._here.total() <= self.at_once
-            or self._there.total() < places
-            or self._long.total() < self.long_jobs.places
-        )
+        return self._here.total() <= self.at_once or self._there.total() < places or self._long.total < self._long.most
 
     def _may(self, job: RenderJob, places: int) -> bool:
         """True if there is room for the job: one place of the workers is reserved for moving knobs."""
         if job.long is not None:
-            return self._long.total() < self.long_jobs.places and self._long[job.visitor] < PER_VISITOR
+            return self._long.has_room(job.visitor)
         if places and job.away is not None:
             resting = self._there.total() - self._there[MOVING]
             return self._there.total() < places and (job.rank == MOVING or resting < places - 1)
-        return self._here.total() < self.at_once + (self._running[job.visitor] == 0)
+        return self._here.total() < self.at_once + (self._running.amount_of(job.visitor) == 0)
 
     def _begin(self, job: RenderJob) -> None:
         loop = asyncio.get_running_loop()
         if job.long is not None:
-            self._long[job.visitor] += 1
+            self._long.take(job.visitor)
             job.drawing = loop.create_task(self._render_long(job.long))
             job.drawing.add_done_callback(functools.partial(self._drawn, job, None))
             return
         there = None if job.away is None else self.workers.submit(*job.away)
         where = self._here if there is None else self._there
         where[job.rank] += 1
-        self._running[job.visitor] += 1
+        self._running.take(job.visitor)
         job.drawing = loop.run_in_executor(self._pool, job.make) if there is None else asyncio.wrap_future(there)
         job.drawing.add_done_callback(functools.partial(self._drawn, job, where))
 
@@ -197,9 +198,7 @@ class Gallery:
 
     def _drawn(self, job: RenderJob, where: Counter[int] | None, drawing: asyncio.Future[bytes]) -> None:
         running = self._long if where is None else self._running
-        running[job.visitor] -= 1
-        if not running[job.visitor]:
-            del running[job.visitor]
+        running.give_back(job.visitor)
         if where is not None:
             where[job.rank] -= 1
         if where is self._there:

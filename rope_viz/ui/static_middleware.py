@@ -6,12 +6,13 @@ safe: the files' names change with their content.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import gzip
 import html
 import json
 import re
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
@@ -124,6 +125,8 @@ class Packing:
         self.app = app
         self._cache: OrderedDict[tuple[str, str], bytes] = OrderedDict()
         self._size = 0
+        # Clients that ask for one file together read it in turn: only the first one reads and compresses it.
+        self._locks: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "GET":
@@ -142,17 +145,31 @@ class Packing:
             scope = {**scope, "headers": [each for each in scope["headers"] if each[0] != b"accept-encoding"]}
         # A first page without a language is in the one that the browser prefers.
         language = find_language(dict(parse_qsl(query_of(scope))), find_preferred(asked.get("accept-language", "")))
-        return await self.app(scope, receive, BufferedResponse(self, scope, takes, language, send))
+        response = BufferedResponse(self, scope, takes, language, send)
+        try:
+            return await self.app(scope, receive, response)
+        finally:
+            response.release()
+
+    def find(self, path: str, tag: str) -> bytes | None:
+        """Return a compressed file from the cache."""
+        return self._cache.get((path, tag))
+
+    async def lock(self, path: str, tag: str) -> asyncio.Lock:
+        """Wait until no other client has a file compressed, and return the lock to release."""
+        lock = self._locks[path, tag]
+        await lock.acquire()
+        return lock
 
     async def packed(self, path: str, tag: str, content: bytes) -> bytes:
-        found = self._cache.get((path, tag)) if tag else None
-        if found is None:
-            found = await run_in_threadpool(functools.partial(gzip.compress, content, LEVEL, mtime=0))
-            if tag:
-                self._cache[path, tag] = found
-                self._size += len(found)
-                while self._size > MOST:
-                    self._size -= len(self._cache.popitem(last=False)[1])
+        """Return a compressed content, and keep it if it has a tag."""
+        found = await run_in_threadpool(functools.partial(gzip.compress, content, LEVEL, mtime=0))
+        if tag:
+            self._size += len(found) - len(self._cache.pop((path, tag), b""))
+            self._cache[path, tag] = found
+            self._locks.pop((path, tag), None)
+            while self._size > MOST:
+                self._size -= len(self._cache.popitem(last=False)[1])
         return found
 
 
@@ -165,16 +182,40 @@ class BufferedResponse:
         self.start: Message | None = None
         self.change: Callable[[bytes], bytes] | None = None
         self.parts: list[bytes] = []
+        self.cached: bytes | None = None
+        self.lock: asyncio.Lock | None = None
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start" and self._held(message):
             self.start = message
+            await self._look_up(Headers(raw=message["headers"]).get("etag", ""))
         elif self.start is None or message["type"] != "http.response.body":
             await self.send(message)
         else:
-            self.parts.append(message.get("body", b""))
+            if self.cached is None:
+                self.parts.append(message.get("body", b""))
             if not message.get("more_body"):
-                await self._finish(self.start, b"".join(self.parts))
+                content = b"".join(self.parts)
+                # A client that takes its answer slowly does not hold Streamlit's file as well.
+                self.parts.clear()
+                await self._finish(self.start, content)
+
+    def release(self) -> None:
+        """Let the next client of this file go on."""
+        if self.lock is not None:
+            self.lock.release()
+            self.lock = None
+
+    async def _look_up(self, tag: str) -> None:
+        """Find a file in the cache, so that its content need not be read again."""
+        if self.change or not tag:
+            return
+        self.cached = self.packing.find(self.path, tag)
+        if self.cached is None:
+            self.lock = await self.packing.lock(self.path, tag)
+            self.cached = self.packing.find(self.path, tag)
+            if self.cached is not None:
+                self.release()
 
     def _held(self, message: Message) -> bool:
         headers = Headers(raw=message["headers"])
@@ -206,8 +247,9 @@ class BufferedResponse:
             content = self.change(content)
             # These describe Streamlit's unchanged file.
             del headers["etag"], headers["last-modified"]
-        if self.takes and len(content) >= LEAST:
-            content = await self.packing.packed(self.path, tag, content)
+        if self.cached is not None or (self.takes and len(content) >= LEAST):
+            content = self.cached or await self.packing.packed(self.path, tag, content)
+            self.release()
             headers["content-encoding"] = "gzip"
             headers.add_vary_header("accept-encoding")
         headers["content-length"] = str(len(content))

@@ -28,3 +28,12 @@ def test_what_is_given_back_can_be_taken_again() -> None:
         shares.give_back(f"visitor {number}", 4)
     assert shares.total == 0
     assert not shares._amounts
+
+
+def test_charged_amounts_may_exceed_the_limits_until_they_are_given_back() -> None:
+    shares = Shares(10, 4)
+    shares.charge("a", 12)
+    assert (shares.amount_of("a"), shares.total, len(shares)) == (12, 12, 1)
+    assert not shares.has_room("b")
+    shares.give_back("a", 12)
+    assert not shares

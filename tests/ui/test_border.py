@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import gc
+import io
 import json
 import re
 import threading
@@ -10,6 +11,7 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
@@ -29,6 +31,7 @@ from rope_viz.picture import (
     read_address,
     write_address,
 )
+from rope_viz.reports import render_process
 from rope_viz.reports.render_process import RenderResult
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.texts import languages
@@ -164,6 +167,40 @@ def test_a_class_behind_one_address_waits_and_more_are_refused():
             await one.read_content(len, ("one more",), "school")
         held.gate.set()
         assert len(await asyncio.gather(*members)) == 101
+
+    in_loop(readings)
+
+
+def test_reading_whose_client_left_is_passed_over():
+    """Its future is cancelled before its task takes it out of the queue: the next one must not fail."""
+
+    async def readings():
+        turns = Turns(1)
+        async with turns.turn("a"):
+            waiting = [asyncio.ensure_future(take(turns, name)) for name in "bc"]
+            await asyncio.sleep(0)
+            waiting[0].cancel()
+        assert await waiting[1] == "c"
+        assert turns.running == turns.waits == 0
+
+    async def take(turns, name):
+        async with turns.turn(name):
+            return name
+
+    in_loop(readings)
+
+
+def test_visitors_take_turns():
+    async def readings():
+        turns, order = Turns(1), []
+
+        async def read(visitor):
+            async with turns.turn(visitor):
+                order.append(visitor)
+                await asyncio.sleep(0)
+
+        await asyncio.gather(*(read(visitor) for visitor in "aaaab"))
+        assert order.index("b") < 3
 
     in_loop(readings)
 
@@ -417,3 +454,65 @@ def test_every_choice_with_a_content_is_known_to_other_processes():
     for key, choice in registry.kept_choices().items():
         assert border.portable(choice.decode).args[0] in registry.kept_choices(), key
     assert border.portable(configs.upload_of) is configs.upload_of
+
+
+def make_vectors(numbers):
+    """Return a small file of many numbers."""
+    file = io.BytesIO()
+    np.savez_compressed(file, q=np.zeros((numbers // 64, 64), dtype=np.int8))
+    return b"a.npz\0" + file.getvalue()
+
+
+@needs_proc
+def test_value_that_unpacks_large_is_rendered_where_it_was_read(real, monkeypatch):
+    monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
+    monkeypatch.setattr(border, "LARGE_VALUE", 1_000_000)
+    salted = blob_store.salt() + make_vectors(2 << 20)
+    name = blob_store.STORE.keep(salted)
+    query = {"decay.show": "own", "decay.source": "file", "decay.file": name}
+    picture, read = registry.picture("decay", "curves"), []
+
+    async def ask_twice():
+        one = real()
+        one.open()
+        monkeypatch.setattr(picture_route, "BORDER", one)
+        do = one.processes.do
+
+        async def count(reading):
+            read.append(reading)
+            return await do(reading)
+
+        monkeypatch.setattr(one.processes, "do", count)
+        style = picture_route.Style.read({})
+        return [await picture_route.read_asked(picture, "packed", style, query, "a") for _ in range(2)]
+
+    first, second = in_loop(ask_twice)
+    assert len(salted) < border.SMALL
+    assert first == second
+    assert first.long.contents == (salted,)
+    assert len(read) == 1, "the second picture need not find out again"
+    assert not blob_store.STORE._blobs[name].values
+
+
+def test_large_value_of_home_is_drawn_in_a_process(monkeypatch):
+    class Large(Border):
+        async def read_query(self, visitor, read, *, size=0):
+            raise border.LargeValueError(content)
+
+    jobs, content = [], configs.upload_bytes(read_upload(json.dumps(llama())))
+
+    class Drawn:
+        async def drawn(self, tag, make, **options):
+            jobs.append(options["long"])
+            return b"\0<html>"
+
+    monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
+    monkeypatch.setattr(picture_route, "BORDER", Large())
+    monkeypatch.setattr(picture_route, "GALLERY", Drawn())
+    name = blob_store.STORE.keep(blob_store.salt() + content)
+    for _ in range(2):
+        assert TestClient(APP).get(f"/scene/home?model=custom&own={name}").text == "<html>"
+        monkeypatch.setattr(picture_route, "BORDER", None)
+    assert [job.form for job in jobs] == [render_process.SCENE] * 2
+    drawn = render_process.render(jobs[0])
+    assert drawn.content.startswith(b"<!DOCTYPE html>"), drawn.problem
