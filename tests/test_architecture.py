@@ -359,6 +359,7 @@ READS_FILES = {
     "rope_viz/kernels/report.py",
     "rope_viz/real_models/measure_model.py",
     "rope_viz/reports/render_process.py",
+    "rope_viz/ui/memory.py",
     # What a process of ours sends to another one.
     "rope_viz/probe/engines/run_llama_cpp.py",
     "rope_viz/probe/engines/run_mlx_lm.py",

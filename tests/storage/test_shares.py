@@ -30,7 +30,7 @@ def test_what_is_given_back_can_be_taken_again() -> None:
     assert not shares._amounts
 
 
-def test_charged_amounts_may_exceed_the_limits_until_they_are_given_back() -> None:
+def test_charged_amounts_may_exceed_the_limits() -> None:
     shares = Shares(10, 4)
     shares.charge("a", 12)
     assert (shares.amount_of("a"), shares.total, len(shares)) == (12, 12, 1)

@@ -122,7 +122,7 @@ def make_scope(aborted, name):
     return {connections.KEY: SimpleNamespace(transport=transport)}
 
 
-def test_clients_of_one_answer_count_it_once_and_the_oldest_answer_gives_way():
+def test_clients_of_one_answer_count_it_once():
     async def read():
         unread, aborted = UnreadAnswers(most=250, reading=0.0), []
         bodies = [bytes(100 + number) for number in range(3)]

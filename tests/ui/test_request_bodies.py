@@ -165,7 +165,7 @@ def test_error_of_an_app_whose_body_was_ended_is_the_sentence():
         asyncio.run(post(RequestBodies(fail), [b"whole"]))
 
 
-def test_rest_of_a_refused_body_is_read_before_the_connection_closes():
+def test_the_rest_of_a_refused_body_is_read_first():
     """A connection that closes with unread bytes is reset, and the client loses the sentence."""
     app = RequestBodies(count_bytes, most=0)
     left, events = [bytes(1000)] * 5, []
