@@ -9,7 +9,6 @@ import json
 import threading
 import zlib
 from collections import OrderedDict
-from dataclasses import replace
 
 from rope_viz.models.read_upload import read_upload
 from rope_viz.models.user_config import Upload
@@ -121,7 +120,7 @@ def read_here(text: str) -> Upload:
     try:
         own = read_upload(written)
         cut = cut_config(own.config)
-        # What was said about the whole is said of what is left, too.
-        return own if cut == own.config else replace(upload_of(json.dumps(cut).encode()), notes=own.notes)
+        # Links of older releases hold more. What was said about the rest may repeat it.
+        return own if cut == own.config else upload_of(json.dumps(cut).encode())
     except (ValueError, ArithmeticError, RecursionError) as error:
         raise ValueError(TEXTS("link.unreadable", error=error)) from None
