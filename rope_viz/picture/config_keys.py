@@ -18,6 +18,7 @@ from rope_viz.advice.memory.weight_storage import ALGORITHMS
 from rope_viz.models import architecture, text_config
 from rope_viz.models.architecture import all_architectures
 from rope_viz.models.catalog import catalog
+from rope_viz.models.config_reader import RENAMED_LAYERS, UNLISTED
 from rope_viz.models.formats.gguf_keys import LOADER
 from rope_viz.models.identity.identify_model import PRETRAINING_HEADS, read_own_name
 from rope_viz.models.layer_patterns import WITHOUT_ATTENTION
@@ -26,7 +27,6 @@ from rope_viz.models.no_rope_types import NOT_ROTARY, UNMISTAKABLE, letters_of, 
 from rope_viz.models.parameter_formulas import formula_keys
 from rope_viz.models.rope_config import RENAMED_TYPES, ROPE_TYPES
 from rope_viz.models.rope_parameters import LAYER_TYPES
-from rope_viz.models.config_reader import RENAMED_LAYERS
 from rope_viz.models.several_axes.diffusion import find_rule
 from rope_viz.models.several_axes.text import UNRECORDED
 from rope_viz.runtimes.known_types import read_lists
@@ -60,7 +60,9 @@ NUMBER = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,12})?([eE][+-]?[0-9]{1,3})?")
 """A number that a file has as text, which the check finds."""
 
 VERSION = re.compile(r"[0-9]{1,3}(\.[0-9]{1,4}){0,3}(\.?(dev|rc|post)[0-9]{0,3})?")
-DATA_TYPE = re.compile(r"(torch\.)?(b?float|fp|bf|u?int|nf|mxfp|nvfp)[0-9]{1,2}(_e[0-9]m[0-9](fn|fnuz)?)?|float|half|auto")
+DATA_TYPE = re.compile(
+    r"(torch\.)?(b?float|fp|bf|u?int|nf|mxfp|nvfp)[0-9]{1,2}(_e[0-9]m[0-9](fn|fnuz)?)?|float|half|auto"
+)
 LETTERS_OF_LAYERS = re.compile(r"[ME*|-]{1,1000}")
 LETTERS_OF_WINDOWS = re.compile(r"[LGlg]{1,1000}")
 
@@ -74,9 +76,6 @@ HEADS = (
 )
 """How names of classes end."""
 
-UNLISTED = "unlisted"
-"""In place of a model type that nothing knows, so that the check finds an unknown type and not a missing one."""
-
 QUANTIZATIONS = frozenset(
     (
         *MEMORY_NAMES["quantized"],
@@ -86,7 +85,9 @@ QUANTIZATIONS = frozenset(
         ).split(),
     )
 )
-SCALINGS = frozenset((*ROPE_TYPES, *RENAMED_TYPES, *KNOWN_KEYS["by_type"], "deepseek_yarn", "float", "int")) - {""}
+SCALINGS = frozenset(
+    (*ROPE_TYPES, *RENAMED_TYPES, *KNOWN_KEYS["by_type"], "deepseek_yarn", "telechat3-yarn", "float", "int")
+) - {""}
 """Types of scaling, and the two types of numbers that have the same key."""
 
 LAYERS = frozenset(
@@ -204,11 +205,12 @@ KINDS: Mapping[str, Cut] = {
     "layer types": keep_listed(lambda: LAYERS),
     "letters of layers": keep_matching(LETTERS_OF_LAYERS),
     "letters of windows": keep_matching(LETTERS_OF_WINDOWS),
+    # The check finds an unknown type then, and not a missing one; so with scalings.
     "model types": lambda text: text if text in list_types() else UNLISTED,
     "names of keys": cut_key_name,
     "quantizations": keep_listed(lambda: QUANTIZATIONS),
     "remarks": cut_remark,
-    "scalings": keep_listed(lambda: SCALINGS),
+    "scalings": lambda text: text if text in SCALINGS else UNLISTED,
     "transformers of diffusion": lambda text: text if text.isalnum() and find_rule(text) is not None else None,
     "versions": keep_matching(VERSION),
 }
