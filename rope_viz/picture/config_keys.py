@@ -48,6 +48,9 @@ NUMBERED = re.compile(r"[0-9]{1,5}|group_[0-9]{1,3}")
 NAME = re.compile(r"(?!(?:hf|sk|gh[oprsu])_)[A-Za-z_]{1,40}")
 """A key that no reader knows and that may travel; not one that begins as an access token does."""
 
+PLAIN_NAME = re.compile(r"(?!(?:hf|sk|gh[oprsu])_)[a-z_]{1,40}")
+"""The same where nothing but its place tells that it is about positions: random letters are rarely all small."""
+
 POSITIONS = frozenset(
     """
     angle angles context ctx freq freqs frequency frequencies length mscale ntk pos position positional positions
@@ -109,7 +112,7 @@ def list_keys() -> frozenset[str]:
         dotted = (name for usual, others in table.items() for name in (usual, *others))
         found.update(part for name in dotted for part in name.split("."))
     found.update(*(record.config_keys() for record in all_architectures().values()))
-    return frozenset(found | formula_keys()) - PRIVATE
+    return frozenset(found | formula_keys()) - PRIVATE - {"*"}
 
 
 @functools.cache
@@ -177,7 +180,7 @@ def cut_key_name(name: str) -> str | None:
     """Return the name of a key that was not read; it may begin with an architecture of llama.cpp."""
     prefix, _, rest = name.partition(".")
     parts = rest if prefix in LOADER["architectures"] else name
-    return name if all(NAME.fullmatch(part) for part in parts.split(".")) and len(parts) <= 40 else None
+    return name if all(PLAIN_NAME.fullmatch(part) for part in parts.split(".")) and len(parts) <= 40 else None
 
 
 SETS = ("classes", "names of keys", "remarks")
@@ -278,9 +281,16 @@ def cut_object(part: Mapping[str, Any], named: frozenset[str], *, in_rope: bool 
             continue
         if key in list_keys() or NUMBERED.fullmatch(key):
             found[key] = cut_value(key, value, named)
-        elif NAME.fullmatch(key) and (in_rope or key in named or is_about_positions(key)):
+        elif may_be_named(key, named, in_rope=in_rope):
             found[key] = cut_unknown(key, value, named, in_rope=in_rope)
     return found
+
+
+def may_be_named(key: str, named: frozenset[str], *, in_rope: bool) -> bool:
+    """Return whether a key that no reader knows may be shown."""
+    if NAME.fullmatch(key) is None:
+        return False
+    return key in named or is_about_positions(key) or (in_rope and PLAIN_NAME.fullmatch(key) is not None)
 
 
 def cut_value(key: str, value: Any, named: frozenset[str]) -> Any:

@@ -15,7 +15,7 @@ from rope_viz.models.rope_parameters import LAYER_TYPES
 from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.picture.config_cache import cache_by_config
-from rope_viz.picture.config_keys import NAME, cut_config
+from rope_viz.picture.config_keys import PLAIN_NAME, cut_config
 
 
 @cache_by_config(1)
@@ -53,7 +53,7 @@ def name_layers(specs: Mapping[str, RopeSpec]) -> dict[str, RopeSpec]:
 
 def share_layer(layer: str, specs: Mapping[str, RopeSpec]) -> str:
     """Return the name of a layer type, or its number among `specs` if the name may not be shown."""
-    if not layer or layer in LAYER_TYPES or NAME.fullmatch(layer):
+    if not layer or layer in LAYER_TYPES or PLAIN_NAME.fullmatch(layer):
         return layer
     return f"layer_{list(specs).index(layer) + 1}" if layer in specs else ""
 

@@ -309,6 +309,10 @@ def follow_link(page: str) -> None:
     variants, unread = read_address.lenient_variants(params, share_variant(subject))
     _set(Chosen(subject, pin, (*problems, *dropped, *unread), revision, find_typed(subject), variants))
     session().address = params
+    text = "" if subject.own is None else config_link.write_config(subject.own)
+    if text and params.get(config_link.KEY, text) != text:
+        # A link of an older release held more: the address is copied, so it must not keep that.
+        write_link()
 
 
 def _open_model(params: Mapping[str, str]) -> tuple[Subject, tuple[str, ...]]:
