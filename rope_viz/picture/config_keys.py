@@ -112,7 +112,16 @@ def list_keys() -> frozenset[str]:
         dotted = (name for usual, others in table.items() for name in (usual, *others))
         found.update(part for name in dotted for part in name.split("."))
     found.update(*(record.config_keys() for record in all_architectures().values()))
+    # A model is recognised by its numbers, whatever they are.
+    found.update(key for model in catalog().values() for key in find_sizes(model.whole))
     return frozenset(found | formula_keys()) - PRIVATE - {"*"}
+
+
+def find_sizes(part: Mapping[str, Any]) -> set[str]:
+    """Return the keys of an entry of the catalog, and of its parts, that hold numbers."""
+    found = {key for key, value in part.items() if isinstance(value, (int, float)) and key != "_about"}
+    parts = (value for key, value in part.items() if isinstance(value, Mapping) and key != "_about")
+    return found.union(*map(find_sizes, parts))
 
 
 @functools.cache

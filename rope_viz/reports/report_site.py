@@ -22,6 +22,7 @@ from rope_viz.embedding import TEXTS as EMBEDDING
 from rope_viz.embedding.scaling import LABELS
 from rope_viz.figures.files.html_json import plotly_js
 from rope_viz.models.catalog import catalog
+from rope_viz.models.formats.json_source import NotJsonError
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.read_upload import read_upload
@@ -136,10 +137,27 @@ def share_source(source: bytes | str) -> bytes | str:
     """
     if isinstance(source, str):
         return source
-    config = parse_config(source)
+    try:
+        config = parse_config(source)
+    except NotJsonError:
+        raise
+    except ValueError:
+        if is_json(source):
+            # The sentence may quote a value.
+            raise ValueError(TEXTS("site.no_config")) from None
+        raise
     with contextlib.suppress(ValueError, ArithmeticError):
         config = dict(share_config(read_upload(source)).config)
     return json.dumps(cut_config(config)).encode()
+
+
+def is_json(source: bytes) -> bool:
+    """Return whether a file is JSON."""
+    try:
+        json.loads(source)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def link_to_index() -> str:
