@@ -1,4 +1,4 @@
-"""A user's config as one value of an address: what the project reads of it, as compressed JSON in base64url."""
+"""A user's config as one value of an address: what may be shown of it, as compressed JSON in base64url."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def read_link(text: str) -> Upload:
 
 
 def read_here(text: str) -> Upload:
-    """Read the config of a value in this process; see `read_config`. It has only keys that the project reads."""
+    """Read the config of a value in this process; see `read_config`. What may not be shown to others is dropped."""
     if len(text) > LONGEST:
         raise ValueError(TEXTS("link.too_long", most=LONGEST))
     try:
