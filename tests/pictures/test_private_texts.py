@@ -15,7 +15,7 @@ from rope_viz.models.catalog import catalog
 from rope_viz.models.read_upload import read_upload
 from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
-from rope_viz.pages import registry
+from rope_viz.pages import compare, registry
 from rope_viz.picture import config_link, export, read_address, write_address
 from rope_viz.picture.config_keys import DECLARED, PRIVATE, cut_config, list_keys, list_types
 from rope_viz.picture.picture_request import PictureRequest, share_variant
@@ -240,6 +240,7 @@ def test_old_link_is_cut_when_it_is_read():
     assert "token" not in own.config
     assert not any("hf_AbC" in note for note in own.notes)
     assert read_link(config_link.write_config(own)).get("token", "") == ""
+    assert compare.WITH.parse(old) == config_link.write_config(own)
     query = {"model": "custom", "config": old}
     request = read_address.read_request(registry.page("scaling"), query)
     assert "token" not in read_link(write_address.write_model(request.subject)["config"])
