@@ -32,6 +32,7 @@ from rope_viz.picture.config_keys import cut_config
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.picture.shared_config import share_config
 from rope_viz.reports import report
+from rope_viz.storage.decode_json import ContentError, decode_json
 from rope_viz.texts import Texts, join
 from rope_viz.texts.sentences import describe_error, end_sentence
 
@@ -154,8 +155,8 @@ def share_source(source: bytes | str) -> bytes | str:
 def is_json(source: bytes) -> bool:
     """Return whether a file is JSON."""
     try:
-        json.loads(source)
-    except (ValueError, RecursionError):
+        decode_json(source, "")
+    except ContentError:
         return False
     return True
 
