@@ -22,6 +22,7 @@ TEXTS = Texts("compare")
 def show() -> None:
     """Show the page."""
     request = page.picture_request(compare.PAGE)
+    _cut_old_link(request)
     problem = compare.problem(request)
     if problem:
         page.start(TEXTS("needs_title"), problem)
@@ -37,6 +38,13 @@ def show() -> None:
     page.legend(TEXTS("legend"))
     page.next_page_link("model", TEXTS("next_page"))
     page.end("compare")
+
+
+def _cut_old_link(request: PictureRequest) -> None:
+    """Write the second config anew into the address, which is copied, if a link of an older release held more."""
+    text = state.local(compare.WITH.key)
+    if text and text not in catalog() and request[compare.WITH] not in catalog() and request[compare.WITH] != text:
+        state.set_param(compare.WITH.key, request[compare.WITH], default="")
 
 
 def _models(request: PictureRequest) -> None:

@@ -9,6 +9,7 @@ from rope_viz.cli.find_configs import find_listed
 from rope_viz.cli.output import write_output
 from rope_viz.cli.spec import NAMES, named, read_config, read_model, refuse_diffusion
 from rope_viz.figures.badge import make_badge
+from rope_viz.picture.config_keys import cut_config
 
 
 def add(commands: Any) -> None:
@@ -28,6 +29,6 @@ def run(parsed: argparse.Namespace) -> int:
         listed = find_listed(parsed.config)
         # A badge is published, and the path of a file is private.
         name = parsed.name or (listed.name if listed else "")
-        content = make_badge(read_model(parsed.config, config), name)
+        content = make_badge(read_model(parsed.config, cut_config(config)), name)
     write_output(parsed.output, content)
     return 0

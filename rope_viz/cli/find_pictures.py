@@ -10,7 +10,7 @@ from rope_viz.cli.spec import read_config, refuse_diffusion
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.read_upload import single_axis_upload
 from rope_viz.models.spec_url import Subject
-from rope_viz.models.variant import MOST, Variant, make_variant, read_variant
+from rope_viz.models.variant import MOST, Variant, read_variant
 from rope_viz.pages import registry
 
 if TYPE_CHECKING:
@@ -38,11 +38,13 @@ def read_variants(written: Sequence[str], current: Variant) -> dict[int, Variant
 
 def open_variant(name: str) -> Variant:
     """Return the embedding of a config file. Raise `ValueError` with one sentence."""
+    from rope_viz.picture.picture_request import share_variant
+
     config = read_config(name)
     with named(name):
         refuse_diffusion(config)
         own = single_axis_upload(config)
-    return make_variant(Subject(own.specs[own.layer], layer=own.layer), own.name)
+    return share_variant(Subject(own.specs[own.layer], layer=own.layer, own=own))
 
 
 def render(picture: Picture, request: PictureRequest, form: str, look: Style) -> bytes:

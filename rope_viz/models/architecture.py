@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -305,6 +306,24 @@ class Architecture:
     runtimes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     executed: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
     listed: bool = True
+
+    def config_keys(self) -> frozenset[str]:
+        """Return the keys of a config that the fields of this record name."""
+        validation, rope, temperature = self.validation, self.rope, self.query_temperature
+        whole = (*validation.whole, *validation.also_whole)
+        found = {*self.defaults, *self.aliases, *self.aliases.values(), *re.findall(r"[a-z]\w*", self.head_size)}
+        found.update(word.rstrip("?+") for word in whole)
+        found.update(validation.flags, validation.not_null, (validation.every_nth_key,))
+        found.update((rope.base_key, *rope.base_key.split(".")), rope.layer_types, rope.bases)
+        found.update(key for key, _ in rope.bases.values())
+        found.update(pattern.key for pattern in (self.layers.pattern, self.layers.cache_pattern) if pattern)
+        if self.text is not None:
+            found.update(self.text.path, self.text.other_names, self.text.hoisted, self.text.fills)
+        if temperature is not None:
+            found.update((temperature.strength, temperature.length, temperature.switch))
+        if self.vectors is not None:
+            found.update((self.vectors.value_switch, self.vectors.index_block_key))
+        return frozenset(found - {""})
 
     def runtime(self, name: str) -> Mapping[str, Any]:
         """Return what a runtime, "vllm" or "vllm 0.8.5", does with this type; empty where nothing is known."""

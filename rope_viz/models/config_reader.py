@@ -35,6 +35,10 @@ RENAMED_LAYERS = {
 }
 
 
+UNLISTED = "unlisted"
+"""The model type in a config that is shown to others, in place of one that no list has. Nothing is called by it."""
+
+
 class ConfigReader:
     """Read the keys of a config. Every method raises `ValueError` naming the key that cannot be read.
 
@@ -357,7 +361,7 @@ def name_config(config: Mapping[str, Any]) -> str:
     """Return what to call a config: its path's last two words, else its type; only what a name consists of."""
     for key, words in (("_name_or_path", 2), ("model_type", 1)):
         value = config.get(key)
-        if isinstance(value, str):
+        if isinstance(value, str) and value != UNLISTED:
             parts = [part for part in re.split(r"[/\\]", value[:200]) if part not in ("", ".", "..")]
             name = re.sub(r"[^\w /.+-]", "", "/".join(parts[-words:])).strip(" /")[:48]
             if name:

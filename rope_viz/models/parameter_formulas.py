@@ -104,10 +104,28 @@ def cache_layouts() -> Mapping[str, Any]:
 
 @functools.cache
 def formula_keys() -> frozenset[str]:
-    """Return every key of a config that a formula reads."""
-    return frozenset(
-        key for table in (formulas(), cache_layouts()) for one in table.values() for key in find_names(one)
-    )
+    """Return every key of a config that a formula reads, or that is a default, an alias or the path of a part."""
+    found = set[str]()
+    for entry in formulas().values():
+        for name in ("defaults", "aliases", "lists", "derived", "unfollowed", "parts"):
+            found.update(entry.get(name, {}))
+        found.update(entry.get("aliases", {}).values())
+        for text in (*(entry.get(name, "") for name in ("body", "head", "all")), *entry.get("derived", {}).values()):
+            found.update(read_operands(text))
+    layouts = [one for one in cache_layouts().values() if isinstance(one, Mapping)]
+    for layout in layouts:
+        for formula in layout.values():
+            parts = formula.values() if isinstance(formula, Mapping) else (formula,)
+            found.update(key for part in parts for key in read_operands(part))
+    return frozenset(word for key in found for word in key.split("."))
+
+
+def read_operands(text: Any) -> set[str]:
+    """Return the names of a formula that are no function, and no word that `count` looks for."""
+    if not isinstance(text, str):
+        return set()
+    without_words = re.sub(r"\bcount\(([\w.]+),\s*\w+\)", r"\1", text)
+    return set(re.findall(r"(?<![\w.])[A-Za-z_][\w.]*(?![\w.(])", without_words)) - {"not", "and", "or"}
 
 
 def find_names(table: Any) -> set[str]:

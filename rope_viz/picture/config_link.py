@@ -1,4 +1,4 @@
-"""A user's config as one value of an address: what the project reads of it, as compressed JSON in base64url."""
+"""A user's config as one value of an address: what may be shown of it, as compressed JSON in base64url."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import json
 import threading
 import zlib
 from collections import OrderedDict
-from dataclasses import replace
 
 from rope_viz.models.read_upload import read_upload
 from rope_viz.models.user_config import Upload
@@ -105,7 +104,7 @@ def read_link(text: str) -> Upload:
 
 
 def read_here(text: str) -> Upload:
-    """Read the config of a value in this process; see `read_config`. It has only keys that the project reads."""
+    """Read the config of a value in this process; see `read_config`. What may not be shown to others is dropped."""
     if len(text) > LONGEST:
         raise ValueError(TEXTS("link.too_long", most=LONGEST))
     try:
@@ -121,7 +120,7 @@ def read_here(text: str) -> Upload:
     try:
         own = read_upload(written)
         cut = cut_config(own.config)
-        # What was said about the whole is said of what is left, too.
-        return own if cut == own.config else replace(upload_of(json.dumps(cut).encode()), notes=own.notes)
+        # Links of older releases hold more. What was said about the rest may repeat it.
+        return own if cut == own.config else upload_of(json.dumps(cut).encode())
     except (ValueError, ArithmeticError, RecursionError) as error:
         raise ValueError(TEXTS("link.unreadable", error=error)) from None

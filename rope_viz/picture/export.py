@@ -91,6 +91,7 @@ WHOLE = ("png", "pdf")
 
 def render(picture: Picture, request: PictureRequest, form: str, look: Style | None = None) -> bytes:
     """Render a picture in one of `FORMS`. Raise `ValueError` with a sentence if it cannot be rendered."""
+    request = request.shared
     with use_language(request.language), theme.skip_validation():
         drawn = picture(request)
         if form == "packed":

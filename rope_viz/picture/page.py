@@ -145,8 +145,12 @@ class Picture:
         )
 
     def __call__(self, request: PictureRequest) -> Kind:
-        """Render the picture for a request. Raise `ValueError` with a sentence if there is none."""
+        """Render the picture for a request. Raise `ValueError` with a sentence if there is none.
+
+        Pictures are given to others: they show a user's config as others may see it.
+        """
         with use_language(request.language):
+            request = request.shared
             if problem := self.refuses(request):
                 raise ValueError(problem)
             return self.draw(request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -12,6 +13,7 @@ from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import Variant, make_variant
+from rope_viz.picture.shared_config import share_subject
 from rope_viz.texts import Translated, current_language
 
 T = TypeVar("T")
@@ -119,4 +121,16 @@ class PictureRequest:
     @property
     def current(self) -> Variant:
         """Return the current embedding as a curve that can be pinned."""
-        return make_variant(self.subject, self.subject.name)
+        return share_variant(self.subject)
+
+    @property
+    def shared(self) -> PictureRequest:
+        """Return the request as a picture and everything else that is given to others answers it."""
+        subject = share_subject(self.subject)
+        return self if subject.own is self.subject.own else dataclasses.replace(self, subject=subject)
+
+
+def share_variant(subject: Subject) -> Variant:
+    """Return an embedding as a curve that can be pinned: addresses hold its name and its layer type."""
+    shown = share_subject(subject)
+    return make_variant(shown, shown.name)

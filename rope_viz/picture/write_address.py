@@ -15,6 +15,7 @@ from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import NOTHING, PictureRequest
 from rope_viz.picture.read_address import LANGUAGE_KEY, read_model
+from rope_viz.picture.shared_config import share_subject
 from rope_viz.texts.languages import ENGLISH, current_language
 
 LONGEST = 2000
@@ -25,7 +26,7 @@ def write_model(subject: Subject) -> dict[str, str]:
     """Return a subject as a query: with the user's config and what was changed, else with all numbers."""
     text = "" if subject.own is None else config_link.write_config(subject.own)
     if not text:
-        return spec_url.write_query(subject._replace(own=None))
+        return spec_url.write_query(share_subject(subject)._replace(own=None))
     return spec_url.write_query(subject) | {config_link.KEY: text}
 
 

@@ -28,6 +28,7 @@ from rope_viz.figures.files import Style
 from rope_viz.pages import registry
 from rope_viz.picture import blob_store, export, own_file, read_address, wire_format
 from rope_viz.picture.outside import measure
+from rope_viz.storage.crash_text import format_crash, keep_messages_out_of_logs
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.storage.outside_text import clean_record
 from rope_viz.texts import Texts, current_language, use_language
@@ -152,8 +153,8 @@ def render(job: FileJob) -> RenderResult:
         return RenderResult(problem=str(error), unreadable=isinstance(error, ContentError))
     except MemoryError:
         return RenderResult(problem=TEXTS("server.memory"), ends=True)
-    except Exception:
-        LOG.exception("%s/%s could not be drawn", job.page, job.name)
+    except Exception as error:
+        LOG.error("%s/%s could not be drawn\n%s", job.page, job.name, format_crash(error))
         return RenderResult(problem=TEXTS("server.failed"), failed=True)
 
 
@@ -174,8 +175,8 @@ def read_content(reading: Reading) -> RenderResult:
         return RenderResult(problem=str(error), unreadable=isinstance(error, ContentError))
     except MemoryError:
         return RenderResult(problem=TEXTS("stored.memory"), unreadable=True, ends=True)
-    except Exception:
-        LOG.exception("%s failed", reading.function)
+    except Exception as error:
+        LOG.error("%s failed\n%s", getattr(reading.function, "__qualname__", "reading"), format_crash(error))
         return RenderResult(problem=TEXTS("stored.failed"), failed=True)
 
 
@@ -217,6 +218,7 @@ def main(parent: int, *, seconds: int, memory: int, reads: bool = False) -> None
     starts with what reads configs alone; pages are loaded when they are needed.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    keep_messages_out_of_logs()
     # Nothing else may write to the stream of results.
     source, results = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

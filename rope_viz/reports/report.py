@@ -149,6 +149,7 @@ def to_html(
     `addresses` names the pictures, all if empty. `plotly` is the address of plotly.js, which is else in the page.
     `before` is HTML for the menu's beginning, `above` for sections above the pictures, `head` for the page's head.
     """
+    request = request.shared
     body, menu, figures, clocks = [], [before] if before else [], [], []
     for name, title, mine in sections(request, addresses):
         menu.append(f'<a href="#{name}">{html.escape(title)}</a>')
@@ -256,6 +257,7 @@ def found_html(found: Sequence[Finding]) -> str:
 
 def to_markdown(request: PictureRequest, folder: str) -> tuple[bytes, dict[str, bytes]]:
     """Return the Markdown text, and by name the SVG files to put into `folder` next to it."""
+    request = request.shared
     files: dict[str, bytes] = {}
     out = ["# " + TEXTS("title", name=escaped(request.subject.name)), ""]
     out += ["| | |", "|---|---|", *(f"| {name} | {escaped(value)} |" for name, value in about(request)), ""]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import html
+import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -21,12 +22,17 @@ from rope_viz.embedding import TEXTS as EMBEDDING
 from rope_viz.embedding.scaling import LABELS
 from rope_viz.figures.files.html_json import plotly_js
 from rope_viz.models.catalog import catalog
+from rope_viz.models.formats.json_source import NotJsonError
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.read_upload import read_upload
 from rope_viz.models.spec_url import CUSTOM, Subject
+from rope_viz.models.user_config import parse_config
+from rope_viz.picture.config_keys import cut_config
 from rope_viz.picture.picture_request import PictureRequest
+from rope_viz.picture.shared_config import share_config
 from rope_viz.reports import report
+from rope_viz.storage.decode_json import ContentError, decode_json
 from rope_viz.texts import Texts, join
 from rope_viz.texts.sentences import describe_error, end_sentence
 
@@ -72,6 +78,7 @@ def render_page(
     """
     before = before or link_to_index()
     try:
+        source = share_source(source)
         request, notes = read_report_request(source)
         request.spec.inv_freq()
     except ArithmeticError:
@@ -120,8 +127,38 @@ def read_report_request(source: bytes | str) -> tuple[PictureRequest, tuple[str,
         model = read_catalog_model(source)
         layer = model.find_layer(None)
         return PictureRequest(Subject(model.start_specs[layer], source, layer)), ()
-    upload = read_upload(source)
+    upload = share_config(read_upload(source))
     return PictureRequest(Subject(upload.specs[upload.layer], CUSTOM, upload.layer, upload)), upload.notes
+
+
+def share_source(source: bytes | str) -> bytes | str:
+    """Return a config as others may see it, or as it is where it is no config that can be read.
+
+    The size of its weights is counted before, with the lists of names that are left out. Raises `ValueError`.
+    """
+    if isinstance(source, str):
+        return source
+    try:
+        config = parse_config(source)
+    except NotJsonError:
+        raise
+    except ValueError:
+        if is_json(source):
+            # The sentence may quote a value.
+            raise ValueError(TEXTS("site.no_config")) from None
+        raise
+    with contextlib.suppress(ValueError, ArithmeticError):
+        config = dict(share_config(read_upload(source)).config)
+    return json.dumps(cut_config(config)).encode()
+
+
+def is_json(source: bytes) -> bool:
+    """Return whether a file is JSON."""
+    try:
+        decode_json(source, "")
+    except ContentError:
+        return False
+    return True
 
 
 def link_to_index() -> str:

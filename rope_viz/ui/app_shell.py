@@ -21,7 +21,7 @@ from rope_viz.models.catalog import catalog
 from rope_viz.pages import registry
 from rope_viz.pages.model import extend
 from rope_viz.pages.registry import ORDER, door_of, groups_of, pictures_on, title_of, titles
-from rope_viz.picture import config_keys, read_address
+from rope_viz.picture import read_address
 from rope_viz.picture.choices import Number
 from rope_viz.picture.outputs import Clocks
 from rope_viz.picture.page import Picture
@@ -199,10 +199,8 @@ def warm() -> None:
 async def ahead() -> None:
     """Compute My model's answer for each unchanged catalog model before a user asks for it.
 
-    The answer is a third of such a run. Each takes a few milliseconds, computed between requests. The keys of configs
-    come first: the first dropped file needs them.
+    The answer is a third of such a run. Each takes a few milliseconds, computed between requests.
     """
-    await asyncio.to_thread(config_keys.known_keys)
     for model in catalog():
         request = read_address.read_request(extend.PAGE, {"model": model})
         if not await asyncio.to_thread(extend.problem, request):

@@ -21,6 +21,7 @@ from rope_viz.pages.registry import PAGES, groups_of, page
 from rope_viz.picture import config_link
 from rope_viz.picture.choices import Number, StoredChoice, TextLine
 from rope_viz.picture.picture_request import Choice
+from rope_viz.picture.shared_config import share_subject
 from rope_viz.picture.used_controls import LAYER, METHOD, PAIRING, find_used_controls
 from rope_viz.texts import Texts, cache_by_language, translate
 from rope_viz.texts.texts import split_clauses
@@ -293,7 +294,7 @@ def copied_texts() -> dict[str, str | None]:
     if subject.model == spec_url.CUSTOM:
         is_linked = subject.own is not None and config_link.write_config(subject.own)
         label = "copy.config" if is_linked else "copy.numbers"
-    return {TEXTS(label): None, TEXTS("copy.parameters"): json.dumps(subject.spec_json, indent=1)}
+    return {TEXTS(label): None, TEXTS("copy.parameters"): json.dumps(share_subject(subject).spec_json, indent=1)}
 
 
 def _origin(used: Collection[str]) -> None:

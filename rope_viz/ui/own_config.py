@@ -34,7 +34,7 @@ def find_upload(link: str) -> Upload | None:
 
 
 def is_from_link() -> bool:
-    """True if a link carried the config, so that it has only the keys that the project reads."""
+    """True if a link carried the config, so that it has only what may be shown to others."""
     mine = own()
     return mine is not None and mine not in session().uploads.values()
 

@@ -16,11 +16,11 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.figures import glossary, line_styles, theme
 from rope_viz.figures.compared import Compared, compared
 from rope_viz.figures.words import plain
-from rope_viz.models.variant import MOST, Variant, make_variant, write_variant
+from rope_viz.models.variant import MOST, Variant, write_variant
 from rope_viz.pages.registry import title_of
 from rope_viz.picture.choices import Number, Pick, Several
 from rope_viz.picture.page import Page, Picture
-from rope_viz.picture.picture_request import Choice, PictureRequest
+from rope_viz.picture.picture_request import Choice, PictureRequest, share_variant
 from rope_viz.texts import Texts
 from rope_viz.ui import controls as controls_of_model
 from rope_viz.ui import state, widgets
@@ -36,7 +36,7 @@ def pin_row(request: PictureRequest, spec: RopeSpec | None = None, others: Seque
     `spec` is the drawn spec if it is not that of the sidebar, `others` are further methods in the figure.
     """
     spec = request.spec if spec is None else spec
-    current = make_variant(request.subject._replace(spec=spec), request.subject.name)
+    current = share_variant(request.subject._replace(spec=spec))
     curves = compared(spec, others, request.variants, current=current)
     pinned = dict(zip(request.variants, curves[1 + len(others) :], strict=True))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="pinned", width="content"):

@@ -30,6 +30,7 @@ from rope_viz.picture.public_address import read_public_address
 from rope_viz.reports.preview import preview_style
 from rope_viz.reports.render_process import SCENE, FileJob
 from rope_viz.reports.story_page import draw_home
+from rope_viz.storage.crash_text import format_crash
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.storage.outside_text import clean_query, clean_record, printable
 from rope_viz.texts import Texts, current_language
@@ -346,7 +347,7 @@ def error_response(error: BaseException, address: str) -> Response:
         return respond(500, str(error))
     if isinstance(error, ValueError):
         return refuse(error)
-    LOG.error("%s could not be drawn", address, exc_info=error)
+    LOG.error("%s could not be drawn\n%s", address, format_crash(error))
     return respond(500, TEXTS("server.failed"))
 
 

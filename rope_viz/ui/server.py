@@ -31,6 +31,7 @@ from rope_viz.pages.learn import figures as learn
 from rope_viz.picture import read_address
 from rope_viz.picture.blob_store import UnknownError
 from rope_viz.reports.story_page import story_page
+from rope_viz.storage.crash_text import keep_messages_out_of_logs
 from rope_viz.texts import Texts, use_language
 from rope_viz.texts.languages import list_languages
 from rope_viz.ui import app_shell, connections, picture_route
@@ -161,6 +162,7 @@ async def lifespan(app: object) -> AsyncIterator[None]:
     to acknowledge the first, which a browser delays by about 40 ms. A connection whose client takes nothing for
     `IDLE_SECONDS` is closed.
     """
+    keep_messages_out_of_logs()
     app_shell.warm()
     BORDER.open()
     loop = asyncio.get_running_loop()

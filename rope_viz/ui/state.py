@@ -17,13 +17,13 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
-from rope_viz.models.variant import MOST, make_variant, write_variant
+from rope_viz.models.variant import MOST, write_variant
 from rope_viz.pages import learn, registry
 from rope_viz.pages.registry import ORDER, groups_of, titles
 from rope_viz.picture import blob_store, config_link, configs, own_file, read_address, write_address
 from rope_viz.picture.choices import StoredChoice, StoredValue
 from rope_viz.picture.outside import read_outside
-from rope_viz.picture.picture_request import PictureRequest
+from rope_viz.picture.picture_request import PictureRequest, share_variant
 from rope_viz.texts import Texts, cache_by_language
 from rope_viz.ui import own_config, query_params
 from rope_viz.ui.language import write_language
@@ -306,9 +306,13 @@ def follow_link(page: str) -> None:
         subject, problems = subject.unchanged, ()
     revision = current_choice().revision + 1 if known is not None else 0
     dismiss()
-    variants, unread = read_address.lenient_variants(params, make_variant(subject, subject.name))
+    variants, unread = read_address.lenient_variants(params, share_variant(subject))
     _set(Chosen(subject, pin, (*problems, *dropped, *unread), revision, find_typed(subject), variants))
     session().address = params
+    text = "" if subject.own is None else config_link.write_config(subject.own)
+    if text and params.get(config_link.KEY, text) != text:
+        # A link of an older release held more: the address is copied, so it must not keep that.
+        write_link()
 
 
 def _open_model(params: Mapping[str, str]) -> tuple[Subject, tuple[str, ...]]:

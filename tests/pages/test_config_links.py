@@ -1,6 +1,8 @@
 """A link that contains a config opens in another session as if the config was uploaded there."""
 
+import base64
 import json
+import zlib
 
 import pytest
 
@@ -195,3 +197,26 @@ def test_share_button_names_what_the_link_contains(paste, open_page):
     large = paste("scaling", {**QWEN3_8B, "per_layer_config": layers})
     assert share_labels(large)[0] == numbers
     assert "config" not in link_query(large)
+
+
+def write_old_link(config):
+    """Return the value of a link that holds every key, as those of older releases did."""
+    return base64.urlsafe_b64encode(zlib.compress(json.dumps(config).encode())).decode().rstrip("=")
+
+
+def test_address_of_an_old_link_is_cut(open_page):
+    old = write_old_link({**QWEN3_8B, "token": "hf_AbCdEf"})
+    app = open_page("scaling", model="custom", config=old)
+    text = link_query(app)["config"]
+    assert not app.exception
+    assert text != old
+    assert "hf_AbCdEf" not in zlib.decompress(base64.urlsafe_b64decode(text + "==")).decode()
+
+
+def test_address_of_an_old_second_config_is_cut(open_page):
+    old = write_old_link({**QWEN3_8B, "token": "hf_AbCdEf"})
+    app = open_page("compare", **{"model": "llama-2-7b", "compare.with": old})
+    text = link_query(app)["compare.with"]
+    assert not app.exception
+    assert text != old
+    assert "hf_AbCdEf" not in zlib.decompress(base64.urlsafe_b64decode(text + "==")).decode()

@@ -171,7 +171,6 @@ OUR_OWN = {
     "ui/static_middleware.py",
     "ui/configs.py",
     "advice/plan/runtime_instructions.py",
-    "picture/config_keys.py",
     "real_models/worker_process.py",
     "kernels/card_files.py",
     "probe/transformers_worker.py",

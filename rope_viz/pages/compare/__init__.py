@@ -40,13 +40,14 @@ class SecondModel(Choice[str]):
         if text in catalog():
             return text
         try:
-            config_link.read_config(text)
+            own = config_link.read_config(text)
         except ValueError as error:
             if len(text) > 60:
                 raise
             value = short_repr(text)
             raise ValueError(TEXTS("choices.invalid", name=self.key, value=value)) from error
-        return text
+        # A link of an older release holds more than is shown to others.
+        return config_link.write_config(own) or text
 
     def describe(self) -> str:
         return TEXTS("choices.form")
