@@ -344,7 +344,6 @@ READS_FILES = {
     "rope_viz/multi_axis/catalog/__init__.py",
     "rope_viz/pages/learn/figures.py",
     "rope_viz/pages/recall/__init__.py",
-    "rope_viz/picture/config_keys.py",
     "rope_viz/storage/decode_json.py",
     "rope_viz/studies/real_model.py",
     "rope_viz/texts/languages.py",

@@ -84,7 +84,7 @@ def test_every_key_that_readers_ask_for_is_on_the_list():
 
 
 @pytest.mark.slow
-def test_every_key_that_readers_ask_of_any_config_of_the_tests_is_on_the_list():
+def test_every_key_that_readers_ask_for_is_on_the_list():
     for config in CONFIGS.values():
         with contextlib.suppress(ValueError):
             answers(note_keys(config))

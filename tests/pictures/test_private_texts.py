@@ -256,7 +256,7 @@ def test_owner_gets_every_key_back(tmp_path, monkeypatch, capsys):
     assert written["task_specific_params"] == {"prompt": TEXTS[1]}
 
 
-def test_a_shared_config_has_the_same_embeddings_and_results_of_its_own():
+def test_a_shared_config_has_the_same_embeddings():
     own = read_upload(json.dumps(CONFIG))
     shown = share_config(own)
     assert isinstance(shown, Upload)
