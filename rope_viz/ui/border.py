@@ -28,6 +28,7 @@ from rope_viz.reports.render_process import Reading
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.texts import Texts, current_language, use_language
 from rope_viz.ui.long_jobs import LongJobs, NoProcessError
+from rope_viz.ui.page_runs import TURNS
 from rope_viz.ui.render_queue import QueueFullError
 from rope_viz.ui.visitors import session_visitor
 
@@ -186,7 +187,8 @@ class Border:
             )
         while True:
             try:
-                return waiting.result(POLL)
+                with TURNS.without_place():
+                    return waiting.result(POLL)
             except TimeoutError:
                 if not is_session_open():
                     waiting.cancel()

@@ -34,7 +34,7 @@ from rope_viz.picture.outputs import Clocks
 from rope_viz.reports.story_page import home_page, story_page
 from rope_viz.texts import Texts, use_language
 from rope_viz.texts.languages import list_languages
-from rope_viz.ui import app_shell, picture_route
+from rope_viz.ui import app_shell, page_runs, picture_route
 from rope_viz.ui.border import BORDER
 from rope_viz.ui.components.scripts import NAMES, PREFIX, language_of, packed
 from rope_viz.ui.language import Languages
@@ -213,6 +213,7 @@ def settle() -> None:
     few_arenas()
     whole_callbacks()
     install()
+    page_runs.install()
 
 
 def whole_callbacks() -> None:

@@ -12,7 +12,6 @@ from collections import Counter, OrderedDict
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from streamlit import runtime
 from streamlit.runtime import memory_session_storage, memory_uploaded_file_manager
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -23,7 +22,7 @@ from rope_viz.pages.registry import ORDER
 from rope_viz.texts import Texts
 from rope_viz.ui import state
 from rope_viz.ui.static_middleware import message_page, page_of
-from rope_viz.ui.visitors import visitor_name
+from rope_viz.ui.visitors import find_visitor, visitor_name
 
 TEXTS = Texts("app")
 MOST = 208
@@ -195,12 +194,6 @@ class Uploads(MemoryUploadedFileManager):
         """Drop the bytes of a file; its name stays, for the widget that shows it."""
         for file in self.get_files(session_id, [file_id]):
             self.add_file(session_id, file._replace(data=b""))
-
-
-def find_visitor(session_id: str) -> str:
-    """Return the visitor of a session with a connection."""
-    client = runtime.get_instance().get_client(session_id) if runtime.exists() else None
-    return visitor_name((client.client_context.remote_ip if client and client.client_context else None) or "127.0.0.1")
 
 
 def take_upload(file: UploadedFile) -> bytes:

@@ -18,7 +18,15 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRe
 
 from rope_viz.models.user_config import LARGEST as LARGEST_CONFIG
 from rope_viz.picture import blob_store, config_link
-from rope_viz.ui import picture_route, render_queue, request_bodies, session_limits, state, static_middleware
+from rope_viz.ui import (
+    picture_route,
+    render_queue,
+    request_bodies,
+    session_limits,
+    state,
+    static_middleware,
+    visitors,
+)
 from rope_viz.ui import session as own_session
 from rope_viz.ui.request_bodies import IDLE_SECONDS
 from rope_viz.ui.session_limits import LostSessions, OpenPages, Uploads, take_upload
@@ -31,15 +39,15 @@ def file(size, name="a"):
 
 
 @pytest.fixture
-def visitors(monkeypatch):
+def names(monkeypatch):
     """The visitor of a session, by its id; any other session has its id as its visitor."""
     found = {}
     monkeypatch.setattr(session_limits, "find_visitor", lambda session: found.get(session, session))
     return found
 
 
-def test_uploads_of_one_visitor_leave_room_for_others(visitors):
-    visitors |= {"1": "a", "2": "a"}
+def test_uploads_of_one_visitor_leave_room_for_others(names):
+    names |= {"1": "a", "2": "a"}
     uploads = Uploads("", most=1000, share=500)
     uploads.add_file("1", file(300))
     uploads.add_file("2", file(200))
@@ -60,14 +68,14 @@ def test_uploads_of_one_visitor_leave_room_for_others(visitors):
     assert not uploads.file_storage
 
 
-def test_same_file_again_counts_once(visitors):
+def test_same_file_again_counts_once(names):
     uploads = Uploads("", most=1000, share=500)
     for size in (400, 500, 300):
         uploads.add_file("1", file(size))
     assert uploads._bytes.total() == 300
 
 
-def test_taken_file_leaves_no_bytes(visitors, enter_session):
+def test_taken_file_leaves_no_bytes(names, enter_session):
     context = enter_session()
     context.uploaded_file_mgr = Uploads("", most=1000, share=500)
     for turn in range(5):
@@ -216,7 +224,7 @@ def test_lost_sessions_are_few():
     asyncio.run(lose())
 
 
-def test_ended_session_gives_back_what_only_it_named(enter_session, monkeypatch, visitors):
+def test_ended_session_gives_back_what_only_it_named(enter_session, monkeypatch, names):
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
     monkeypatch.setattr(state, "_SESSIONS", {})
     context = enter_session()
@@ -269,10 +277,10 @@ def test_streamlit_makes_the_storages_that_install_puts_there(monkeypatch):
 def test_files_of_a_session_belong_to_its_address(monkeypatch):
     client = SimpleNamespace(client_context=SimpleNamespace(remote_ip="192.0.2.9"))
     running = SimpleNamespace(get_client=lambda session: client if session == "1" else None)
-    monkeypatch.setattr(session_limits.runtime, "exists", lambda: True)
-    monkeypatch.setattr(session_limits.runtime, "get_instance", lambda: running)
-    assert session_limits.find_visitor("1") == "192.0.2.9"
-    assert session_limits.find_visitor("2") == "127.0.0.1"
+    monkeypatch.setattr(visitors.runtime, "exists", lambda: True)
+    monkeypatch.setattr(visitors.runtime, "get_instance", lambda: running)
+    assert visitors.find_visitor("1") == "192.0.2.9"
+    assert visitors.find_visitor("2") == "127.0.0.1"
 
 
 START = 135
