@@ -28,7 +28,7 @@ from rope_viz.reports.render_process import Reading
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.texts import Texts, current_language, use_language
 from rope_viz.ui.long_jobs import LongJobs, NoProcessError
-from rope_viz.ui.page_runs import TURNS
+from rope_viz.ui.page_runs import RUN_THREADS
 from rope_viz.ui.render_queue import QueueFullError
 from rope_viz.ui.visitors import session_visitor
 
@@ -187,7 +187,7 @@ class Border:
             )
         while True:
             try:
-                with TURNS.without_place():
+                with RUN_THREADS.without_place():
                     return waiting.result(POLL)
             except TimeoutError:
                 if not is_session_open():

@@ -51,7 +51,7 @@ LOOP_SECONDS = 5.0
 LOG = logging.getLogger(__name__)
 
 
-class Turns:
+class RunThreads:
     """Threads that do tasks of visitors: those of the visitor with the fewest running first.
 
     Safe for use by several threads.
@@ -147,15 +147,12 @@ class Turns:
         active = Counter(visitor for visitor, began in self._running.values() if now - began < self.stuck)
         if active.total() >= self.at_once:
             return None
-        allowed = [
-            visitor
-            for visitor in self._waiting
-            if active[visitor] < self.of_visitor and self.threads.has_room(visitor)
-        ]
+        below = [visitor for visitor in self._waiting if active[visitor] < self.of_visitor]
+        allowed = filter(self.threads.has_room, below)
         return min(allowed, key=active.__getitem__, default=None)
 
 
-TURNS = Turns()
+RUN_THREADS = RunThreads()
 """The threads of this process."""
 
 
@@ -206,7 +203,7 @@ class QueuedRunner(ScriptRunner):
 
     def start(self) -> None:
         """Wait for a turn, on a thread that exists."""
-        TURNS.add(self._visitor, self._run_once)
+        RUN_THREADS.add(self._visitor, self._run_once)
 
     def _run_once(self) -> None:
         self._script_thread = threading.current_thread()
@@ -236,7 +233,7 @@ class QueuedRunner(ScriptRunner):
         """Interrupt a run for a newer message only if it takes long and nobody waits for the place."""
         if self._requests._state is ScriptRequestType.RERUN and self._execing and self._is_in_script_thread():
             is_young = time.monotonic() - self._began < UNDISTURBED_SECONDS
-            if is_young or TURNS.is_anyone_waiting:
+            if is_young or RUN_THREADS.is_anyone_waiting:
                 return
         super()._maybe_handle_execution_control_request()
 

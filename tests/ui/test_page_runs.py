@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner_utils.script_requests import ScriptRequestTy
 
 from rope_viz.storage.shares import Shares
 from rope_viz.ui import page_runs
-from rope_viz.ui.page_runs import OneRunRequests, QueuedRunner, Turns
+from rope_viz.ui.page_runs import OneRunRequests, QueuedRunner, RunThreads
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,7 +51,7 @@ def wait_until(condition):
 
 
 def test_few_runs_at_once_and_a_place_for_a_newcomer():
-    tasks = Tasks(Turns(at_once=3, of_visitor=2))
+    tasks = Tasks(RunThreads(at_once=3, of_visitor=2))
     tasks.add(*"aaaaaa")
     wait_until(lambda: len(tasks.began) == 2)
     tasks.add("b")
@@ -67,7 +67,7 @@ def test_few_runs_at_once_and_a_place_for_a_newcomer():
 
 
 def test_visitors_take_turns():
-    turns = Turns(at_once=1)
+    turns = RunThreads(at_once=1)
     first = Tasks(turns)
     first.add("a")
     wait_until(lambda: first.began)
@@ -80,7 +80,7 @@ def test_visitors_take_turns():
 
 
 def test_run_that_does_not_end_gives_up_its_place():
-    turns = Turns(at_once=2, of_visitor=1, threads=Shares(4, 3), stuck=0.01)
+    turns = RunThreads(at_once=2, of_visitor=1, threads=Shares(4, 3), stuck=0.01)
     tasks = Tasks(turns)
     tasks.add(*"aaaa")
     wait_until(lambda: len(tasks.began) == 3)
@@ -93,7 +93,7 @@ def test_run_that_does_not_end_gives_up_its_place():
 
 
 def test_run_that_waits_for_a_reading_gives_up_its_place():
-    turns = Turns(at_once=1)
+    turns = RunThreads(at_once=1)
     tasks, end = Tasks(turns), threading.Event()
 
     def read():
@@ -109,7 +109,7 @@ def test_run_that_waits_for_a_reading_gives_up_its_place():
 
 
 def test_thread_remembers_nothing_of_a_run():
-    turns, seen = Turns(at_once=1), []
+    turns, seen = RunThreads(at_once=1), []
 
     def task():
         seen.append(dict(threading.current_thread().__dict__).get(page_runs.SCRIPT_RUN_CONTEXT_ATTR_NAME))
@@ -150,15 +150,17 @@ def test_paused_runner_has_not_ended():
     assert [event.name for event in events] == ["SCRIPT_STARTED", "SHUTDOWN"]
 
 
-@pytest.mark.parametrize(
-    ("age", "waits", "interrupted"), [(0.0, False, False), (9.0, False, True), (9.0, True, False)]
-)
+YOUNG, OLD = (0.0, False, False), (9.0, False, True)
+IN_THE_WAY = (9.0, True, False)
+
+
+@pytest.mark.parametrize(("age", "waits", "interrupted"), [YOUNG, OLD, IN_THE_WAY])
 def test_only_a_long_run_is_interrupted(monkeypatch, age, waits, interrupted):
     asked = []
     monkeypatch.setattr(ScriptRunner, "_maybe_handle_execution_control_request", lambda self: asked.append(1))
-    monkeypatch.setattr(page_runs, "TURNS", Turns())
+    monkeypatch.setattr(page_runs, "RUN_THREADS", RunThreads())
     if waits:
-        page_runs.TURNS._waiting["a"] = []
+        page_runs.RUN_THREADS._waiting["a"] = []
     runner = object.__new__(QueuedRunner)
     runner._requests, runner._execing = OneRunRequests(), True
     runner._script_thread, runner._began = threading.current_thread(), time.monotonic() - age
