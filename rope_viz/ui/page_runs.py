@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import dataclasses
 import logging
 import threading
 import time
@@ -27,6 +28,7 @@ from streamlit.runtime.scriptrunner_utils.script_run_context import SCRIPT_RUN_C
 from streamlit.signal_util import Signal
 
 from rope_viz.storage.shares import Shares
+from rope_viz.ui.page_messages import CONNECTION, count_state
 from rope_viz.ui.visitors import find_visitor
 
 AT_ONCE = 4
@@ -47,6 +49,9 @@ UNDISTURBED_SECONDS = 0.3
 """Seconds for which a newer message does not interrupt a run. Most runs take a tenth of this."""
 LOOP_SECONDS = 5.0
 """Seconds that a thread waits for the event loop to take what its run has sent."""
+
+LONGEST_QUERY = 16_000
+"""Characters of a page's query, as of any address (docs/serving.md). A longer one is read as empty."""
 
 LOG = logging.getLogger(__name__)
 
@@ -164,6 +169,11 @@ class OneRunRequests(ScriptRequests):
         self.has_run = False
         self.is_paused = False
 
+    def _request_rerun_locked(self, new_data: RerunData) -> bool:
+        if len(new_data.query_string) > LONGEST_QUERY:
+            new_data = dataclasses.replace(new_data, query_string="")
+        return super()._request_rerun_locked(new_data)
+
     def on_scriptrunner_ready(self) -> ScriptRequest:
         """Return the next request; end the thread after one run, even if another request has come."""
         with self._lock:
@@ -199,6 +209,7 @@ class QueuedRunner(ScriptRunner):
         self._visitor = find_visitor(session_id)
         self._server_loop = asyncio.get_running_loop()
         self._loop_of_scripts = self._event_loop
+        self._connection = CONNECTION.get()
         self._began = 0.0
 
     def start(self) -> None:
@@ -206,6 +217,7 @@ class QueuedRunner(ScriptRunner):
         RUN_THREADS.add(self._visitor, self._run_once)
 
     def _run_once(self) -> None:
+        CONNECTION.set(self._connection)
         self._script_thread = threading.current_thread()
         self._event_loop = self._loop_of_scripts
         self._requests.has_run = self._requests.is_paused = False
@@ -218,6 +230,7 @@ class QueuedRunner(ScriptRunner):
     def _run_script(self, rerun_data: RerunData) -> None:
         self._began = time.monotonic()
         super()._run_script(rerun_data)
+        count_state(self._session_state._state)
         self._wait_for_loop()
 
     def _wait_for_loop(self) -> None:

@@ -36,6 +36,7 @@ from rope_viz.texts import Texts, use_language
 from rope_viz.texts.languages import list_languages
 from rope_viz.ui import app_shell, page_runs, picture_route
 from rope_viz.ui.border import BORDER
+from rope_viz.ui.components import sent_values
 from rope_viz.ui.components.scripts import NAMES, PREFIX, language_of, packed
 from rope_viz.ui.language import Languages
 from rope_viz.ui.request_bodies import IDLE_SECONDS, RequestBodies, ResponseParts
@@ -214,6 +215,7 @@ def settle() -> None:
     whole_callbacks()
     install()
     page_runs.install()
+    sent_values.install(LARGEST_MESSAGE)
 
 
 def whole_callbacks() -> None:

@@ -6,6 +6,7 @@ Streamlit's own keys are those of widgets. Everything else is a field here.
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -144,6 +145,14 @@ class Session:
     """Measurements that run, by the key of their button."""
     reports: dict[str, Any] = field(default_factory=dict)
     """Results of measurements, by the key of their button."""
+
+
+    def size_of_texts(self) -> int:
+        """Return the bytes of the texts that messages brought: typed vectors and addresses."""
+        typed = sum(sys.getsizeof(text) for fields in self.texts.values() for text in fields.values())
+        addresses = sum(sys.getsizeof(text) for query in self.addresses for text in query.values())
+        choices = sum(map(sys.getsizeof, self.choices.values()))
+        return typed + addresses + choices
 
 
 def session() -> Session:

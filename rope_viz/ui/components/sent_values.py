@@ -1,0 +1,155 @@
+"""What components send, checked by type and size before it is stored, used or sent back.
+
+Streamlit 1.67 parses every JSON text of a component, of any depth and size. `install` makes it ask `read_json` here.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, NoReturn
+
+from streamlit.components.v2.bidi_component import serialization
+from streamlit.components.v2.bidi_component.serialization import BidiComponentSerde
+
+LARGEST = 64 << 10
+"""Characters of a component's state."""
+MOST_PARTS = 500
+"""Brackets and commas outside of texts: a link has some thirty, the names of stored contents as many."""
+LONGEST_NUMBERS = 16 << 10
+"""Characters outside of texts."""
+LONGEST_NAME = 40
+"""Characters of a message's name, such as "frequencies/wavelengths present"."""
+LONGEST_TEXT = 16_000
+"""Characters of a text that a component sends: an address or a line."""
+MOST_NAMES, LONGEST_CONTENT_NAME = 32, 43
+"""Names of stored contents: 32 of 43 characters (`picture/blob_store.py`)."""
+LARGEST_NUMBER = 2**53
+"""The largest whole number that JavaScript counts exactly; times in milliseconds are below it."""
+
+LONGEST_WHOLE = 20
+"""Digits of a whole number, with its sign."""
+
+Check = Callable[[Any], bool]
+
+
+class Sent(NamedTuple):
+    """A message of a component that is what it says: its turn, name and value."""
+
+    turn: int
+    name: str
+    value: Any
+
+
+def read_json(text: str, largest: int = LARGEST) -> Any:
+    """Return a small JSON value, None for anything else: also for NaN, huge numbers, deep nesting and lone surrogates."""
+    if len(text) > largest or not is_simple(text):
+        return None
+    try:
+        value = json.loads(text, parse_constant=_refuse, parse_float=_read_float, parse_int=_read_int)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode()  # fails for a lone surrogate
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def is_simple(text: str) -> bool:
+    """True if a JSON text has few parts. Its strings may be long."""
+    plain = text.replace("\\\\", "").replace('\\"', "")
+    if plain.count('"') > 2 * MOST_PARTS:
+        return False
+    outside = "".join(plain.split('"')[::2])
+    parts = sum(outside.count(mark) for mark in "[{,")
+    return len(outside) <= LONGEST_NUMBERS and parts <= MOST_PARTS
+
+
+def _refuse(text: str) -> NoReturn:
+    raise ValueError(text)
+
+
+def _read_float(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(text)
+
+
+def _read_int(text: str) -> int:
+    return int(text) if len(text) <= LONGEST_WHOLE else _refuse(text)
+
+
+def read_message(message: Any, takes: Check) -> Sent | None:
+    """Return a message of a component, None for one that is not of the form that `outbox.js` sends.
+
+    `takes` says whether a value is of the kind that the component declares.
+    """
+    if not isinstance(message, Mapping):
+        return None
+    turn, name, value = message.get("turn"), message.get("name"), message.get("value")
+    if not is_whole(turn) or not isinstance(name, str) or len(name) > LONGEST_NAME or not takes(value):
+        return None
+    return Sent(turn, name, value)
+
+
+def is_whole(value: Any) -> bool:
+    """True for a whole number of a size that JavaScript can count to."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST_NUMBER
+
+
+def is_number(value: Any) -> bool:
+    """True for a finite number."""
+    return is_whole(value) or (isinstance(value, float) and math.isfinite(value))
+
+
+def is_text(value: Any) -> bool:
+    """True for a text of a line or an address."""
+    return isinstance(value, str) and len(value) <= LONGEST_TEXT
+
+
+def is_positions(value: Any) -> bool:
+    """True for two positions, {"m": …, "n": …}."""
+    return isinstance(value, Mapping) and set(value) == {"m", "n"} and all(map(is_whole, value.values()))
+
+
+def is_link(value: Any) -> bool:
+    """True for a page with its query: {"page": …, "query": {…}}."""
+    if not isinstance(value, Mapping) or set(value) != {"page", "query"}:
+        return False
+    page, query = value["page"], value["query"]
+    if not isinstance(page, str) or len(page) > LONGEST_NAME or not isinstance(query, Mapping):
+        return False
+    texts = [*query, *query.values()]
+    return all(isinstance(text, str) for text in texts) and sum(map(len, texts)) <= LONGEST_TEXT
+
+
+def is_names(value: Any) -> bool:
+    """True for names of stored contents."""
+    if not isinstance(value, list) or len(value) > MOST_NAMES:
+        return False
+    return all(isinstance(name, str) and len(name) <= LONGEST_CONTENT_NAME for name in value)
+
+
+def any_of(*checks: Check) -> Check:
+    """Return a check that is true for a value of one of several kinds."""
+    return lambda value: any(check(value) for check in checks)
+
+
+def install(largest_trigger: int) -> None:
+    """Let Streamlit ask `read_json` for the values of components.
+
+    `largest_trigger` is the number of characters that a trigger may have: a browser restores stored contents by one.
+    """
+    if hasattr(BidiComponentSerde.deserialize, "__wrapped__"):
+        return
+    deserialize = BidiComponentSerde.deserialize
+
+    @functools.wraps(deserialize)
+    def read_state(serde: BidiComponentSerde, value: str | dict[str, Any] | None) -> Any:
+        return deserialize(serde, read_json(value) or {} if isinstance(value, str) else value)
+
+    def read_trigger(text: str | None) -> Any:
+        return None if text is None else read_json(text, largest_trigger)
+
+    BidiComponentSerde.deserialize = read_state  # type: ignore[method-assign]
+    serialization.handle_deserialize = read_trigger
