@@ -17,7 +17,7 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.state.session_state import SessionState, Value
 
-from rope_viz.models.formats.json_source import LARGEST_FILE
+from rope_viz.models.formats.json_source import LARGEST as LARGEST_CONFIG
 from rope_viz.texts import Texts
 from rope_viz.ui.session import KEY, Session
 
@@ -39,8 +39,10 @@ at most 0.5 s on a machine with a load of ten.
 """
 BURST_OF_VISITOR, RATE_OF_VISITOR = 1200.0, 240.0
 """The same for one visitor. 120 pages that open at once send about five messages each, and a class of 100 one a second."""
-COST, COST_OF_LARGE = 1 / (2 << 10), 1 / (32 << 10)
-"""What a byte costs up to `SMALL`, where it may be one of thousands of widgets, and above, where it is text."""
+COST, COST_OF_LARGE = 1 / (2 << 10), 1 / (64 << 10)
+"""What a byte costs up to `SMALL`, where it may be one of thousands of widgets, and above, where it is text.
+
+So the largest config is still part of the first burst."""
 
 
 class Pace:
@@ -105,7 +107,7 @@ def is_too_large(state: WidgetState) -> bool:
     if size <= SMALL or kind is None:
         return False
     if kind == "string_value":
-        return size > (LARGEST_FILE + SMALL if CONFIG_FIELDS.search(state.id) else LARGEST_TEXT)
+        return size > (LARGEST_CONFIG + SMALL if CONFIG_FIELDS.search(state.id) else LARGEST_TEXT)
     # What a browser restores is a trigger of the page's shell. Its contents are looked at where they are read.
     return kind != "json_trigger_value"
 
@@ -130,7 +132,7 @@ def take_refusal() -> str:
     if page is None or not page.refusal:
         return ""
     reason, page.refusal = page.refusal, ""
-    return str(TEXTS(reason, most=SMALL >> 10, config=LARGEST_FILE >> 20))
+    return str(TEXTS(reason, most=SMALL >> 10, config=LARGEST_CONFIG >> 20))
 
 
 def count_state(state: SessionState) -> None:

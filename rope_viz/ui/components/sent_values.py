@@ -12,12 +12,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from streamlit.components.v2.bidi_component import serialization
-from streamlit.components.v2.bidi_component.serialization import BidiComponentSerde
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.runtime.state import session_state
+from streamlit.runtime.state.session_state import WStates
 
 LARGEST = 64 << 10
 """Characters of a component's state."""
-MOST_PARTS = 500
-"""Brackets and commas outside of texts: a link has some thirty, the names of stored contents as many."""
+MOST_PARTS, MOST_BRACKETS = 500, 20
+"""Commas and brackets outside of texts: a link has some thirty commas, and no message more than six brackets."""
 LONGEST_NUMBERS = 16 << 10
 """Characters outside of texts."""
 LONGEST_NAME = 40
@@ -62,8 +64,8 @@ def is_simple(text: str) -> bool:
     if plain.count('"') > 2 * MOST_PARTS:
         return False
     outside = "".join(plain.split('"')[::2])
-    parts = sum(outside.count(mark) for mark in "[{,")
-    return len(outside) <= LONGEST_NUMBERS and parts <= MOST_PARTS
+    brackets = outside.count("[") + outside.count("{")
+    return len(outside) <= LONGEST_NUMBERS and outside.count(",") <= MOST_PARTS and brackets <= MOST_BRACKETS
 
 
 def _refuse(text: str) -> NoReturn:
@@ -136,20 +138,27 @@ def any_of(*checks: Check) -> Check:
 
 
 def install(largest_trigger: int) -> None:
-    """Let Streamlit ask `read_json` for the values of components.
+    """Let Streamlit take values of a widget's own kind only, and ask `read_json` for those of components.
 
     `largest_trigger` is the number of characters that a trigger may have: a browser restores stored contents by one.
     """
-    if hasattr(BidiComponentSerde.deserialize, "__wrapped__"):
+    if hasattr(WStates.set_widget_from_proto, "__wrapped__"):
         return
-    deserialize = BidiComponentSerde.deserialize
+    set_value, unpack = WStates.set_widget_from_proto, session_state.unpack_widget_state_value
 
-    @functools.wraps(deserialize)
-    def read_state(serde: BidiComponentSerde, value: str | dict[str, Any] | None) -> Any:
-        return deserialize(serde, read_json(value) or {} if isinstance(value, str) else value)
+    @functools.wraps(set_value)
+    def set_value_of_kind(states: WStates, state: WidgetState) -> None:
+        widget, kind = states.widget_metadata.get(state.id), state.WhichOneof("value")
+        if widget is None or kind is None or kind == widget.value_type:
+            set_value(states, state)
+
+    @functools.wraps(unpack)
+    def unpack_checked(state: WidgetState) -> Any:
+        return read_json(state.json_value) if state.WhichOneof("value") == "json_value" else unpack(state)
 
     def read_trigger(text: str | None) -> Any:
         return None if text is None else read_json(text, largest_trigger)
 
-    BidiComponentSerde.deserialize = read_state  # type: ignore[method-assign]
+    WStates.set_widget_from_proto = set_value_of_kind  # type: ignore[method-assign]
+    session_state.unpack_widget_state_value = unpack_checked
     serialization.handle_deserialize = read_trigger
