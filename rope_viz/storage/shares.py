@@ -87,6 +87,11 @@ class Holdings:
             self._sizes.setdefault(holder, {})[name] = amount
             return True
 
+    def of(self, holder: str) -> int:
+        """Return what a holder has."""
+        with self._lock:
+            return sum(self._sizes.get(holder, {}).values())
+
     def drop(self, holder: str, name: str) -> None:
         """Give back what a holder has under a name."""
         with self._lock:

@@ -1,6 +1,7 @@
-"""Messages of pages: how many each page and visitor may send, how large each may be, and what their session keeps.
+"""Messages of pages: how many may be sent, how large they may be, and what their session keeps of them.
 
-The pace holds a page back and loses nothing. A value that is too large is left out of its message, and the page says so.
+The pace holds a page back and loses nothing. A value that is too large is left out of its message,
+and the page says so.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ some 0.2 ms of the event loop: measured with ten pages that sent 60 a second eac
 at most 0.5 s on a machine with a load of ten.
 """
 BURST_OF_VISITOR, RATE_OF_VISITOR = 1200.0, 240.0
-"""The same for one visitor. 120 pages that open at once send about five messages each, and a class of 100 one a second."""
+"""The same for one visitor. 120 pages that open at once send about five messages each.
+
+A class of 100 then sends some one a second each.
+"""
 COST, COST_OF_LARGE = 1 / (2 << 10), 1 / (64 << 10)
 """What a byte costs up to `SMALL`, where it may be one of thousands of widgets, and above, where it is text.
 

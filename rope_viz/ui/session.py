@@ -146,7 +146,6 @@ class Session:
     reports: dict[str, Any] = field(default_factory=dict)
     """Results of measurements, by the key of their button."""
 
-
     def size_of_texts(self) -> int:
         """Return the bytes of the texts that messages brought: typed vectors and addresses."""
         typed = sum(sys.getsizeof(text) for fields in self.texts.values() for text in fields.values())
@@ -168,3 +167,9 @@ def session() -> Session:
 
 # Streamlit's own look-up takes ten times as long, and a run needs the session a hundred times.
 _SESSIONS: WeakKeyDictionary[SafeSessionState, Session] = WeakKeyDictionary()
+
+
+def session_id() -> str:
+    """Return the id of the running session, "" for none."""
+    context = get_script_run_ctx()
+    return "" if context is None else context.session_id

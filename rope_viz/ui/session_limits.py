@@ -22,7 +22,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRe
 from rope_viz.pages.registry import ORDER
 from rope_viz.storage.shares import Holdings, Shares
 from rope_viz.texts import Texts
-from rope_viz.ui import state
+from rope_viz.ui import own_config, state
 from rope_viz.ui.page_messages import (
     BURST,
     BURST_OF_VISITOR,
@@ -44,7 +44,10 @@ MOST = 208
 SHARE = 2
 """One visitor has at most this part of the open pages and messages: a half, as a classroom may have one address."""
 FEW, RESERVED = 8, 16
-"""The last 16 places are for visitors with fewer than 8 pages. For them the quietest page of another visitor goes, too."""
+"""The last 16 places are for visitors with fewer than 8 pages.
+
+When none is left, the quietest page of a visitor with more than 8 goes for them.
+"""
 IDLE_SECONDS = 15.0
 """Seconds within which a page must ask for its first run. A browser does so at once."""
 SLEEP = 4001
@@ -116,7 +119,10 @@ class OpenPages:
         return self.is_full(visitor) and self._find_quietest(visitor) is None
 
     def _find_quietest(self, visitor: str) -> OpenPage | None:
-        """Return the page that goes for one of this visitor: of those with many pages, the one that is quiet longest."""
+        """Return the page that goes for one of this visitor, None if there is none.
+
+        It is the one that was quiet longest, of the visitors with many.
+        """
         if self.places.of(visitor) >= min(FEW, self.places.most_of_visitor):
             return None
         many = [page for page in self._pages if self.places.of(page.visitor) > FEW]
@@ -293,6 +299,7 @@ class Uploads(MemoryUploadedFileManager):
         """Remove everything that a session held: Streamlit calls this when a session ends."""
         self.bytes.end(session_id)
         super().remove_session_files(session_id)
+        own_config.HELD.end(session_id)
         state.release(session_id)
 
     def empty(self, session_id: str, file_id: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -19,9 +20,12 @@ from streamlit.runtime.state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
 from rope_viz.models.formats import json_source
+from rope_viz.models.read_upload import read_upload
 from rope_viz.models.user_config import LARGEST as LARGEST_CONFIG
 from rope_viz.picture import blob_store, config_link
+from rope_viz.storage.shares import Holdings, Shares
 from rope_viz.ui import (
+    own_config,
     page_messages,
     page_runs,
     picture_route,
@@ -439,6 +443,32 @@ def test_ended_session_gives_back_what_only_it_named(enter_session, monkeypatch,
     assert blob_store.STORE.size == 0
 
 
+def make_config(number):
+    config = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
+    return read_upload(json.dumps(config | {"rope_theta": 10_000 + number}))
+
+
+def test_configs_that_sessions_remember_are_counted(enter_session, monkeypatch):
+    held = Holdings(Shares(1000, 500))
+    monkeypatch.setattr(own_config, "HELD", held)
+    enter_session().session_id = "first"
+    for number in range(4):
+        own_config.remember_upload(make_config(number), 150)
+    assert len(own_config.session().uploads) == 3, "the oldest made room"
+    assert held.shares.total == 450
+    assert own_config.has_room(500)
+    assert not own_config.has_room(501)
+    enter_session().session_id = "second"
+    assert not own_config.has_room(100)
+    with pytest.raises(ValueError, match="no room for more texts"):
+        own_config.remember_upload(make_config(9), 100)
+    Uploads("").remove_session_files("first")
+    assert held.shares.total == 0
+    own_config.remember_upload(make_config(9), 100)
+    own_config.forget()
+    assert held.shares.total == 0
+
+
 def test_session_itself_holds_no_large_content(enter_session, monkeypatch):
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
     enter_session()
@@ -496,6 +526,7 @@ def test_limits_in_the_documentation_add_up_to_500_mb():
         "messages and texts": session_limits.MOST_MESSAGES,
         "static files": static_middleware.MOST,
         "configs of links": config_link.MOST_KEPT,
+        "configs of sessions": own_config.MOST_BYTES,
     }
     pages = session_limits.MOST + session_limits.MOST_LOST
     wanted = {"start": START, "sessions": round(SESSION * pages)}

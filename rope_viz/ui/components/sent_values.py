@@ -46,7 +46,10 @@ class Sent(NamedTuple):
 
 
 def read_json(text: str, largest: int = LARGEST) -> Any:
-    """Return a small JSON value, None for anything else: also for NaN, huge numbers, deep nesting and lone surrogates."""
+    """Return a small JSON value, None for anything else.
+
+    That is also NaN, a huge number, a deep list, and half a surrogate pair.
+    """
     if len(text) > largest or not is_simple(text):
         return None
     try:
