@@ -79,12 +79,14 @@ CASES = {"en": "pages of RoPE Viz open", "zh": "个 RoPE Viz 页面"}
 @pytest.mark.parametrize("language", CASES)
 def test_page_whose_connection_alone_was_refused_says_why(visit, small_server, language):
     page = visit(small_server).page
+    scripts = []
+    page.route("**/static/js/index.*", scripts.append)
     # The page itself arrives while a place is free; its connection comes when none is left.
-    address = f"{small_server}/scaling?lang={language}"
-    answer = page.request.get(address)
-    early = {"status": 200, "content_type": "text/html", "body": answer.text()}
+    page.goto(f"{small_server}/scaling?lang={language}", wait_until="commit")
     with open_pages(small_server, "127.0.0.1", PLACES // 2):
-        page.route(address, lambda route: route.fulfill(**early), times=1)
-        page.goto(address, wait_until="domcontentloaded")
-        expect(page.locator("#rv-coming")).to_contain_text(CASES[language], timeout=40_000)
+        page.wait_for_function("document.querySelector('#rv-coming')")
+        page.unroute("**/static/js/index.*")
+        for script in scripts:
+            script.continue_()
+        expect(page.locator("#rv-coming")).to_contain_text(CASES[language], timeout=60_000)
     expect(page.locator("[data-testid=stMain] h1").first).to_be_visible()
