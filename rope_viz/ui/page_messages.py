@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Protocol
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.state.session_state import SessionState, Value
@@ -76,7 +76,7 @@ def cost_of(size: int) -> float:
 
 def is_run(content: bytes) -> bool:
     """True if a message asks for a run of its page."""
-    return parse(content).WhichOneof("type") == "rerun_script"
+    return bool(parse(content).WhichOneof("type") == "rerun_script")
 
 
 def parse(content: bytes) -> BackMsg:

@@ -24,7 +24,7 @@ from streamlit.runtime.scriptrunner_utils.script_requests import (
     ScriptRequests,
     ScriptRequestType,
 )
-from streamlit.runtime.scriptrunner_utils.script_run_context import SCRIPT_RUN_CONTEXT_ATTR_NAME
+from streamlit.runtime.scriptrunner_utils.script_run_context_attr import SCRIPT_RUN_CONTEXT_ATTR_NAME
 from streamlit.signal_util import Signal
 
 from rope_viz.storage.shares import Shares
@@ -191,18 +191,18 @@ class EventsOfTurns(Signal):
         super().__init__()
         self._requests = requests
 
-    def send(self, sender: Any, **event: Any) -> Any:
+    def send(self, sender: Any = None, /, **event: Any) -> None:
         """Pass an event on, but the end of a runner only if nothing else is requested of it."""
         if event.get("event") is ScriptRunnerEvent.SHUTDOWN and self._requests.is_paused:
-            return None
-        return super().send(sender, **event)
+            return
+        super().send(sender, **event)
 
 
 class QueuedRunner(ScriptRunner):
     """Streamlit's runner of a page, whose runs wait for a turn instead of starting threads."""
 
-    def __init__(self, session_id: str, *args: Any, initial_rerun_data: RerunData, **options: Any) -> None:
-        super().__init__(session_id, *args, initial_rerun_data=initial_rerun_data, **options)
+    def __init__(self, *, session_id: str, initial_rerun_data: RerunData, **options: Any) -> None:
+        super().__init__(session_id=session_id, initial_rerun_data=initial_rerun_data, **options)
         self._requests: OneRunRequests = OneRunRequests()
         self._requests.request_rerun(initial_rerun_data)
         self.on_event = EventsOfTurns(self._requests)
@@ -253,4 +253,4 @@ class QueuedRunner(ScriptRunner):
 
 def install() -> None:
     """Let Streamlit make our runners. It takes the class from this module for each session."""
-    app_session.ScriptRunner = QueuedRunner  # type: ignore[misc]
+    app_session.ScriptRunner = QueuedRunner  # type: ignore[attr-defined, misc, assignment]

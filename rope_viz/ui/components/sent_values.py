@@ -9,7 +9,7 @@ import functools
 import json
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeGuard
 
 from streamlit.components.v2.bidi_component import serialization
 from streamlit.proto.WidgetStates_pb2 import WidgetState
@@ -97,7 +97,7 @@ def read_message(message: Any, takes: Check) -> Sent | None:
     return Sent(turn, name, value)
 
 
-def is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> TypeGuard[int]:
     """True for a whole number of a size that JavaScript can count to."""
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST_NUMBER
 
@@ -147,7 +147,8 @@ def install(largest_trigger: int) -> None:
     """
     if hasattr(WStates.set_widget_from_proto, "__wrapped__"):
         return
-    set_value, unpack = WStates.set_widget_from_proto, session_state.unpack_widget_state_value
+    set_value = WStates.set_widget_from_proto
+    unpack = session_state.unpack_widget_state_value  # type: ignore[attr-defined]
 
     @functools.wraps(set_value)
     def set_value_of_kind(states: WStates, state: WidgetState) -> None:
@@ -162,6 +163,6 @@ def install(largest_trigger: int) -> None:
     def read_trigger(text: str | None) -> Any:
         return None if text is None else read_json(text, largest_trigger)
 
-    WStates.set_widget_from_proto = set_value_of_kind  # type: ignore[method-assign]
-    session_state.unpack_widget_state_value = unpack_checked
-    serialization.handle_deserialize = read_trigger
+    WStates.set_widget_from_proto = set_value_of_kind  # type: ignore[method-assign, assignment]
+    session_state.unpack_widget_state_value = unpack_checked  # type: ignore[attr-defined]
+    serialization.handle_deserialize = read_trigger  # type: ignore[assignment]
