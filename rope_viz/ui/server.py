@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
 from streamlit.runtime.scriptrunner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils.script_run_context import RunLocation, ThreadState
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from rope_viz.figures.badge import make_badge
 from rope_viz.models.catalog import catalog
@@ -35,6 +36,7 @@ from rope_viz.reports.story_page import home_page, story_page
 from rope_viz.texts import Texts, use_language
 from rope_viz.texts.languages import list_languages
 from rope_viz.ui import app_shell, page_runs, picture_route
+from rope_viz.ui.arriving_messages import CountedWebSocket
 from rope_viz.ui.border import BORDER
 from rope_viz.ui.components import sent_values
 from rope_viz.ui.components.scripts import NAMES, PREFIX, language_of, packed
@@ -200,6 +202,8 @@ def limit_messages(make_protocol: Callable[..., Any]) -> Callable[..., Any]:
         protocol = make_protocol(*args, **options)
         if hasattr(protocol, "config"):
             protocol.config.ws_max_size = LARGEST_MESSAGE
+        if issubclass(getattr(protocol, "ws_protocol_class", object) or object, WebSocketsSansIOProtocol):
+            protocol.ws_protocol_class = CountedWebSocket
         return protocol
 
     return make

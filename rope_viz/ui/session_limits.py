@@ -65,6 +65,8 @@ SECONDS = 20.0
 MOST_LOST = 48
 """Sessions that wait for their page."""
 STREAM = "/_stcore/stream"
+MESSAGES = Holdings(Shares(MOST_MESSAGES, MOST_MESSAGES // SHARE))
+"""The bytes of messages: those that arrive, the last one of each page, and the texts that its session keeps."""
 
 
 def install() -> None:
@@ -84,12 +86,12 @@ class OpenPages:
         app: ASGIApp,
         *,
         most: int = MOST,
-        most_bytes: int = MOST_MESSAGES,
+        messages: Holdings | None = None,
         patience: float = IDLE_SECONDS,
     ) -> None:
         self.app, self.patience = app, patience
         self.places = Shares(most, most // SHARE)
-        self.bytes = Holdings(Shares(most_bytes, most_bytes // SHARE))
+        self.bytes = messages or MESSAGES
         self._pages: set[OpenPage] = set()
         self._paces: dict[str, Pace] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -184,6 +186,7 @@ class OpenPage:
         content = message.get("bytes")
         size = len(content or message.get("text") or b"")
         cost = cost_of(size)
+        has_room = self._hold(max(size, self.state))
         wait = max(self.pace.take(cost), self.pages.pace_of(self.visitor).take(cost))
         if wait:
             await asyncio.sleep(wait)
@@ -195,7 +198,7 @@ class OpenPage:
         short, is_shortened = screen(content)
         if is_shortened:
             self.refusal = "messages.too_large"
-        if not self._hold(max(len(short), self.state)):
+        if not has_room and not self._hold(max(len(short), self.state)):
             self.refusal = "messages.full"
             short, _ = screen(content, most=SMALL)
         return {**message, "bytes": short}

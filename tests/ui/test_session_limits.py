@@ -228,7 +228,7 @@ def test_values_that_are_too_large_are_left_out():
 def test_what_sessions_of_one_visitor_keep_takes_half():
     async def crowd():
         most = 3 * page_messages.SMALL
-        app = OpenPages(talk, most_bytes=most)
+        app = OpenPages(talk, messages=Holdings(Shares(most, most // 2)))
         large = message(page_messages.SMALL + 1000, field="choice.q")
         received, first, task = await collect(app, "192.0.2.1", [large, message()])
         assert received == [large, message()]
