@@ -47,7 +47,8 @@ class CountedWebSocket(WebSocketsSansIOProtocol):
             return False
         waiting = [event.get("bytes") or event.get("text") or b"" for event in self.queue._queue]  # type: ignore[attr-defined]
         size = len(self.conn.reader.buffer) + sum(map(len, self.frames)) + sum(map(len, waiting))
-        if size <= SMALL:
+        # The app reads on after the connection is lost, and its bytes must not count again.
+        if size <= SMALL or self.disconnected:
             MESSAGES.end(self._holder)
             return True
         return MESSAGES.put(self._holder, visitor_name((self.client or ("",))[0]), "arriving", size)

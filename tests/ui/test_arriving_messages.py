@@ -27,7 +27,8 @@ def held(monkeypatch):
     found = Holdings(Shares(10 * SMALL, 5 * SMALL))
     monkeypatch.setattr(arriving_messages, "MESSAGES", found)
     monkeypatch.setattr(arriving_messages.WebSocketsSansIOProtocol, "data_received", lambda self, data: None)
-    monkeypatch.setattr(arriving_messages.WebSocketsSansIOProtocol, "connection_lost", lambda self, error: None)
+    base = arriving_messages.WebSocketsSansIOProtocol
+    monkeypatch.setattr(base, "connection_lost", lambda self, error: setattr(self, "disconnected", True))
     return found
 
 
@@ -35,7 +36,7 @@ def connection(visitor, buffered=0, frames=(), queued=()):
     found = object.__new__(CountedWebSocket)
     found.client, found.transport, found.frames = (visitor, 1), Transport(), list(frames)
     found.conn = SimpleNamespace(reader=SimpleNamespace(buffer=bytearray(buffered)))
-    found.queue = asyncio.Queue()
+    found.queue, found.disconnected = asyncio.Queue(), False
     for content in queued:
         found.queue.put_nowait({"type": "websocket.receive", "bytes": content})
     return found
@@ -57,6 +58,7 @@ def test_half_a_message_counts_to_its_visitor(held):
     first.data_received(b"")
     assert held.shares.of("192.0.2.1") == 0, "small messages do not count"
     other.connection_lost(None)
+    other.data_received(b"")
     assert held.shares.total == 0
 
 
