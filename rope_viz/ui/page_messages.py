@@ -111,9 +111,10 @@ def is_too_large(state: WidgetState) -> bool:
     if size <= SMALL or kind is None:
         return False
     if kind == "string_value":
-        return size > (LARGEST_CONFIG + SMALL if CONFIG_FIELDS.search(state.id) else LARGEST_TEXT)
+        largest = LARGEST_CONFIG + SMALL if CONFIG_FIELDS.search(state.id) else LARGEST_TEXT
+        return bool(size > largest)
     # What a browser restores is a trigger of the page's shell. Its contents are looked at where they are read.
-    return kind != "json_trigger_value"
+    return bool(kind != "json_trigger_value")
 
 
 class Connection(Protocol):

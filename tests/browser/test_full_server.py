@@ -80,12 +80,11 @@ CASES = {"en": "pages of RoPE Viz open", "zh": "个 RoPE Viz 页面"}
 def test_page_whose_connection_alone_was_refused_says_why(visit, small_server, language):
     page = visit(small_server).page
     scripts = []
-    page.route("**/static/js/index.*", lambda route: scripts.append(route))
+    page.route("**/static/js/index.*", lambda route: scripts.append(route), times=1)
     # The page itself arrives while a place is free; its connection comes when none is left.
     page.goto(f"{small_server}/scaling?lang={language}", wait_until="commit")
     with open_pages(small_server, "127.0.0.1", PLACES // 2):
         page.wait_for_function("document.querySelector('#rv-coming')")
-        page.unroute("**/static/js/index.*")
         for script in scripts:
             script.continue_()
         expect(page.locator("#rv-coming")).to_contain_text(CASES[language], timeout=60_000)

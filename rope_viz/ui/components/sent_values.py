@@ -164,5 +164,5 @@ def install(largest_trigger: int) -> None:
         return None if text is None else read_json(text, largest_trigger)
 
     WStates.set_widget_from_proto = set_value_of_kind  # type: ignore[method-assign, assignment]
-    session_state.unpack_widget_state_value = unpack_checked  # type: ignore[attr-defined]
+    session_state.unpack_widget_state_value = unpack_checked  # type: ignore[attr-defined, assignment]
     serialization.handle_deserialize = read_trigger  # type: ignore[assignment]
