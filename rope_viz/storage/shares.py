@@ -66,3 +66,53 @@ class Shares:
         mine = self._amounts.get(visitor, 0) + amount
         everyone = self._amounts.total() + amount
         return mine <= self.most_of_visitor and everyone <= self.most
+
+
+class Holdings:
+    """What holders such as sessions or connections have of `Shares`, by name: all of it goes when the holder does.
+
+    Safe for use by several threads.
+    """
+
+    def __init__(self, shares: Shares) -> None:
+        self.shares = shares
+        self._sizes: dict[str, dict[str, int]] = {}
+        self._visitors: dict[str, str] = {}
+        self._lock = threading.Lock()
+
+    def put(self, holder: str, visitor: str, name: str, amount: int) -> bool:
+        """Count something anew under its name, and return whether there was room. Without room nothing changes.
+
+        The holder's first visitor counts.
+        """
+        with self._lock:
+            visitor = self._visitors.setdefault(holder, visitor)
+            more = amount - self._sizes.get(holder, {}).get(name, 0)
+            if more > 0 and not self.shares.take(visitor, more):
+                if holder not in self._sizes:
+                    del self._visitors[holder]
+                return False
+            if more < 0:
+                self.shares.give_back(visitor, -more)
+            self._sizes.setdefault(holder, {})[name] = amount
+            return True
+
+    def amount_of(self, holder: str) -> int:
+        """Return what a holder has."""
+        with self._lock:
+            return sum(self._sizes.get(holder, {}).values())
+
+    def drop(self, holder: str, name: str) -> None:
+        """Give back what a holder has under a name."""
+        with self._lock:
+            amount = self._sizes.get(holder, {}).pop(name, 0)
+            if amount:
+                self.shares.give_back(self._visitors[holder], amount)
+
+    def end(self, holder: str) -> None:
+        """Give back all that a holder has."""
+        with self._lock:
+            amount = sum(self._sizes.pop(holder, {}).values())
+            visitor = self._visitors.pop(holder, "")
+            if amount:
+                self.shares.give_back(visitor, amount)

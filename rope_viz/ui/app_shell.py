@@ -32,6 +32,7 @@ from rope_viz.ui.components.component import component
 from rope_viz.ui.components.picture import place
 from rope_viz.ui.language import read_language
 from rope_viz.ui.notes import warn
+from rope_viz.ui.page_messages import take_refusal
 from rope_viz.ui.rejected_config import rejected_config, show_card
 from rope_viz.ui.session import session
 
@@ -169,6 +170,8 @@ def run_page(path: Path) -> None:
     state.invalidate()
     controls.address_messages()
     with use_language(read_language()), picture.places():
+        if refusal := take_refusal():
+            warn(refusal)
         exec(compile_page(path), {"__name__": "__main__", "__file__": str(path)})
 
 

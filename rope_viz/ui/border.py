@@ -29,6 +29,7 @@ from rope_viz.storage.decode_json import ContentError
 from rope_viz.storage.shares import Shares
 from rope_viz.texts import Texts, current_language, use_language
 from rope_viz.ui.long_jobs import LongJobs, NoProcessError
+from rope_viz.ui.page_runs import RUN_THREADS
 from rope_viz.ui.visitors import session_visitor
 from rope_viz.ui.waiting_line import QueueFullError, WaitingLine
 
@@ -209,7 +210,8 @@ class Border:
             )
         while True:
             try:
-                return waiting.result(POLL)
+                with RUN_THREADS.without_place():
+                    return waiting.result(POLL)
             except TimeoutError:
                 if not is_session_open():
                     waiting.cancel()

@@ -36,6 +36,10 @@ from rope_viz.ui.session import session
 TEXTS, APP = Texts("sidebar"), Texts("app")
 
 
+LONGEST_LIST = 16_000
+"""Characters of a list of divisors, as of an address."""
+
+
 def sidebar(page: str) -> None:
     """Show the shared controls that change something on the page."""
     # While a config is rejected, the page shows no content that a control could change.
@@ -280,6 +284,7 @@ def _optional(spec: RopeSpec, shown: Collection[str]) -> None:
             TEXTS(f"more.{name}"),
             key=key,
             placeholder=TEXTS("more.divisors", pairs=spec.pairs),
+            max_chars=LONGEST_LIST,
             on_change=_take_field,
             args=(name, key),
         )

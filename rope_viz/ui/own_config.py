@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from rope_viz.models.user_config import Upload
 from rope_viz.picture import config_link, configs
-from rope_viz.ui.session import session
+from rope_viz.storage.shares import Holdings, Shares
+from rope_viz.texts import Texts
+from rope_viz.ui.session import session, session_id
+from rope_viz.ui.visitors import session_visitor
 
 MOST = 8
 """Number of the user's files that a session remembers, for Back."""
+MOST_BYTES = 8 << 20
+"""Bytes in memory of the files that all sessions remember; one visitor's take half of it."""
+HELD = Holdings(Shares(MOST_BYTES, MOST_BYTES // 2))
+
+TEXTS = Texts("app")
 
 
 def own() -> Upload | None:
@@ -20,12 +28,30 @@ def set_own(config: Upload | None) -> None:
     session().own = config
 
 
-def remember_upload(upload: Upload) -> None:
-    """Make a file the user's own config, and keep it for a return to its address."""
-    uploads = {**session().uploads, config_link.write_config(upload): upload}
-    session().uploads = dict(list(uploads.items())[-MOST:])
+def remember_upload(upload: Upload, size: int = 0) -> None:
+    """Make a file the user's own config, and keep it for a return to its address.
+
+    `size` is its bytes in memory. Older files of the session are forgotten until it has room. Raise `ValueError` with
+    a sentence if there is none.
+    """
+    link = config_link.write_config(upload)
+    uploads = {name: other for name, other in session().uploads.items() if name != link}
+    holder, visitor = session_id(), session_visitor()
+    while len(uploads) >= MOST or not HELD.put(holder, visitor, link, size):
+        if not uploads:
+            session().uploads = uploads
+            raise ValueError(TEXTS("messages.full"))
+        oldest = next(iter(uploads))
+        del uploads[oldest]
+        HELD.drop(holder, oldest)
+    session().uploads = uploads | {link: upload}
     session().is_forgotten = False
     set_own(upload)
+
+
+def has_room(size: int) -> bool:
+    """Return whether the session may remember a file of so many bytes, perhaps in place of its others."""
+    return HELD.shares.has_room(session_visitor(), size - HELD.amount_of(session_id()))
 
 
 def find_upload(link: str) -> Upload | None:
@@ -48,4 +74,5 @@ def own_text() -> str:
 def forget() -> None:
     """Remove the user's own config from this session, and let the browser remove it."""
     session().own, session().uploads, session().is_forgotten = None, {}, True
+    HELD.end(session_id())
     session().stored.pop("own", None)

@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import config
 from streamlit.runtime.scriptrunner import ScriptRunner
 from streamlit.runtime.scriptrunner_utils.script_run_context import RunLocation, ThreadState
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from rope_viz.figures.badge import make_badge
 from rope_viz.models.catalog import catalog
@@ -34,8 +35,10 @@ from rope_viz.reports.story_page import story_page
 from rope_viz.storage.crash_text import keep_messages_out_of_logs
 from rope_viz.texts import Texts, use_language
 from rope_viz.texts.languages import list_languages
-from rope_viz.ui import app_shell, connections, picture_route
+from rope_viz.ui import app_shell, connections, page_runs, picture_route
+from rope_viz.ui.arriving_messages import CountedWebSocket
 from rope_viz.ui.border import BORDER
+from rope_viz.ui.components import sent_values
 from rope_viz.ui.components.scripts import NAMES, PREFIX, language_of, packed
 from rope_viz.ui.language import Languages
 from rope_viz.ui.memory import keep_memory_small
@@ -197,6 +200,8 @@ def limit_messages(make_protocol: Callable[..., Any]) -> Callable[..., Any]:
         if hasattr(protocol, "config"):
             protocol.config.ws_max_size = LARGEST_MESSAGE
             connections.watch(protocol)
+        if issubclass(getattr(protocol, "ws_protocol_class", object) or object, WebSocketsSansIOProtocol):
+            protocol.ws_protocol_class = CountedWebSocket
         return protocol
 
     return make
@@ -212,6 +217,8 @@ def settle() -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
     whole_callbacks()
     install()
+    page_runs.install()
+    sent_values.install(LARGEST_MESSAGE)
 
 
 def whole_callbacks() -> None:

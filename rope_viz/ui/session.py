@@ -6,6 +6,7 @@ Streamlit's own keys are those of widgets. Everything else is a field here.
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -145,6 +146,13 @@ class Session:
     reports: dict[str, Any] = field(default_factory=dict)
     """Results of measurements, by the key of their button."""
 
+    def size_of_texts(self) -> int:
+        """Return the bytes of the texts that messages brought: typed vectors and addresses."""
+        typed = sum(sys.getsizeof(text) for fields in self.texts.values() for text in fields.values())
+        addresses = sum(sys.getsizeof(text) for query in self.addresses for text in query.values())
+        choices = sum(map(sys.getsizeof, self.choices.values()))
+        return typed + addresses + choices
+
 
 def session() -> Session:
     """Return the values of the running session."""
@@ -159,3 +167,9 @@ def session() -> Session:
 
 # Streamlit's own look-up takes ten times as long, and a run needs the session a hundred times.
 _SESSIONS: WeakKeyDictionary[SafeSessionState, Session] = WeakKeyDictionary()
+
+
+def session_id() -> str:
+    """Return the id of the running session, "" for none."""
+    context = get_script_run_ctx()
+    return "" if context is None else context.session_id

@@ -29,7 +29,7 @@ from rope_viz.ui import own_config, query_params
 from rope_viz.ui.language import write_language
 from rope_viz.ui.own_config import own
 from rope_viz.ui.rejected_config import dismiss
-from rope_viz.ui.session import Chosen, Stored, session
+from rope_viz.ui.session import Chosen, Stored, session, session_id
 from rope_viz.ui.visitors import session_visitor
 
 SMALL = 64 << 10
@@ -58,12 +58,6 @@ def make_stored(salted: bytes, of: object = None) -> Stored:
 def mark(content: bytes) -> bytes:
     """Return what a content is compared by: itself, or the digest of a large one."""
     return content if len(content) <= SMALL else hashlib.sha256(content).digest()
-
-
-def session_id() -> str:
-    """Return the id of the running session, "" for none."""
-    context = get_script_run_ctx()
-    return "" if context is None else context.session_id
 
 
 def release(session: str) -> None:
@@ -205,14 +199,16 @@ def bring_back(text: str, *, here: bool) -> None:
     are the user's changes to it and not another model.
     """
     try:
-        mine, _ = read_outside(own_file.read_stored, text)
+        mine, size = read_outside(own_file.read_stored, text)
     except ValueError:
         return  # from an older release, or edited by hand
+    if not own_config.has_room(size):
+        return
     request, link = current_choice(), config_link.write_config(mine)
     is_custom = request.subject.model == spec_url.CUSTOM
     if (held := own()) is not None:
         if is_custom and link and link == config_link.write_config(held):
-            own_config.remember_upload(mine)  # the whole file of the config in the address
+            own_config.remember_upload(mine, size)  # the whole file of the config in the address
             _set(request)
         return
     numbers = with_keys(address(), read_address.MODEL_KEYS)
@@ -220,7 +216,7 @@ def bring_back(text: str, *, here: bool) -> None:
     starts = {subject.layer: spec_url.write_query(subject) for subject in subjects}
     if is_custom and numbers not in starts.values() and (link or not here):
         return
-    own_config.remember_upload(mine)
+    own_config.remember_upload(mine, size)
     _set(dataclasses.replace(request, typed=find_typed(request.subject._replace(own=mine if is_custom else None))))
     for subject in subjects:
         # A config's numbers may exceed the knobs' ranges, and then the address cannot reproduce them.
@@ -237,9 +233,12 @@ def forget() -> None:
     write_link()
 
 
-def adopt(upload: Upload) -> None:
-    """Make a user's own config the model."""
-    own_config.remember_upload(upload)
+def adopt(upload: Upload, size: int = 0) -> None:
+    """Make a user's own config, of so many bytes in memory, the model.
+
+    Raise `ValueError` with a sentence if there is no room for it.
+    """
+    own_config.remember_upload(upload, size)
     choose_model(spec_url.CUSTOM, upload.layer, problems=upload.notes, revision=current_choice().revision + 1)
 
 

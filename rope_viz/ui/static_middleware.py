@@ -320,6 +320,8 @@ def loading() -> str:
         "LOADING": TEXTS("loading.page"),
         "NO_JAVASCRIPT": TEXTS("loading.no_javascript"),
         "ADDRESS": web.read_inline("history.js"),
+        "SLEEPING": web.read_inline("sleep.js"),
+        "ASLEEP": json.dumps(TEXTS("sessions.asleep")),
         "PICTURES": json.dumps(named),
         "CHOICE_KEYS": json.dumps(read_address.CHOICE_KEYS),
         "EARLY": web.read_inline("preload.js")

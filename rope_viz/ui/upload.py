@@ -168,12 +168,12 @@ def _take(content: str | bytes, name: str, side: Mapping[str, bytes] | None = No
     """Make a config the model, with the files dropped with it, or show the card that says why it is none."""
     spec, model = state.current_choice().spec, state.current_choice().subject.name
     try:
-        found, _ = read_outside(own_file.read_file, content, spec, model, side)
+        found, size = read_outside(own_file.read_file, content, spec, model, side)
+        if isinstance(found, Upload):
+            state.adopt(found, size)
+            return True
     except ValueError as error:  # a limit was met
         found = Diagnosis((describe_refusal(error),))
-    if isinstance(found, Upload):
-        state.adopt(found)
-        return True
     reject(name, found, functools.partial(_take, side=side))
     state.frame_too()  # the card takes the place of the page
     return False

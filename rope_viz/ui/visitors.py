@@ -26,3 +26,11 @@ def session_visitor() -> str:
         return ""
     # Streamlit names no address of this machine.
     return visitor_name(st.context.ip_address or "127.0.0.1")
+
+
+def find_visitor(session_id: str) -> str:
+    """Return the visitor of a session with a connection."""
+    client = runtime.get_instance().get_client(session_id) if runtime.exists() else None
+    context = client.client_context if client else None
+    # Streamlit names no address of this machine.
+    return visitor_name((context.remote_ip if context else None) or "127.0.0.1")

@@ -160,7 +160,10 @@ function showConnection() {
       dispatchEvent(new Event("online"));
     }
     [wasConnected, bannerTimer] = [true, 0];
-  } else if (wasConnected && !bannerTimer) bannerTimer = setTimeout(() => showBanner("server", text("banner.server")), 1000);
+  } else if (wasConnected && !bannerTimer) {
+    // A page that sleeps says so itself (inline/sleep.js).
+    bannerTimer = setTimeout(() => document.getElementById("rv-asleep") || showBanner("server", text("banner.server")), 1000);
+  }
 }
 
 // --- The user's own config: in this tab's storage, and in the browser's for new tabs

@@ -84,7 +84,7 @@ def test_every_key_that_readers_ask_for_is_on_the_list():
 
 
 @pytest.mark.slow
-def test_every_key_that_readers_ask_for_is_on_the_list():
+def test_every_key_asked_for_in_any_config_is_on_the_list():
     for config in CONFIGS.values():
         with contextlib.suppress(ValueError):
             answers(note_keys(config))
@@ -107,7 +107,7 @@ def test_a_key_that_is_not_on_the_list_is_noticed(monkeypatch):
     del ASKED["favourite_colour"]
 
 
-def test_every_declared_key_is_a_word_of_a_reader():
+def test_every_declared_key_is_a_word_in_the_code():
     declared = {key for keys in DECLARED["keys"].values() for key in keys}
     assert declared - list_words() == set()
 

@@ -389,7 +389,7 @@ def test_dropped_config_and_its_diagnosis_come_from_one_reading(recorded, monkey
     taken, rejected = [], []
     state = SimpleNamespace(
         current_choice=lambda: Chosen(Subject(RopeSpec())),
-        adopt=taken.append,
+        adopt=lambda upload, size: taken.append(upload),
         frame_too=lambda: None,
     )
     monkeypatch.setattr(upload, "state", state)

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -11,14 +12,30 @@ import pytest
 import streamlit
 from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime import memory_session_storage, memory_uploaded_file_manager
 from streamlit.runtime.app_session import AppSession
 from streamlit.runtime.session_manager import SessionInfo
+from streamlit.runtime.state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
+from rope_viz.models.formats import json_source
+from rope_viz.models.read_upload import read_upload
 from rope_viz.models.user_config import LARGEST as LARGEST_CONFIG
 from rope_viz.picture import blob_store, config_link
-from rope_viz.ui import picture_route, render_queue, request_bodies, session_limits, state, static_middleware
+from rope_viz.storage.shares import Holdings, Shares
+from rope_viz.ui import (
+    own_config,
+    page_messages,
+    page_runs,
+    picture_route,
+    render_queue,
+    request_bodies,
+    session_limits,
+    state,
+    static_middleware,
+    visitors,
+)
 from rope_viz.ui import session as own_session
 from rope_viz.ui.request_bodies import IDLE_SECONDS
 from rope_viz.ui.session_limits import LostSessions, OpenPages, Uploads, take_upload
@@ -31,15 +48,15 @@ def file(size, name="a"):
 
 
 @pytest.fixture
-def visitors(monkeypatch):
+def names(monkeypatch):
     """The visitor of a session, by its id; any other session has its id as its visitor."""
     found = {}
     monkeypatch.setattr(session_limits, "find_visitor", lambda session: found.get(session, session))
     return found
 
 
-def test_uploads_of_one_visitor_leave_room_for_others(visitors):
-    visitors |= {"1": "a", "2": "a"}
+def test_uploads_of_one_visitor_leave_room_for_others(names):
+    names |= {"1": "a", "2": "a"}
     uploads = Uploads("", most=1000, share=500)
     uploads.add_file("1", file(300))
     uploads.add_file("2", file(200))
@@ -54,20 +71,18 @@ def test_uploads_of_one_visitor_leave_room_for_others(visitors):
     uploads.add_file("2", file(250, "b"))
     for session in "1234":
         uploads.remove_session_files(session)
-    assert not +uploads._bytes
-    assert not uploads._sizes
-    assert not uploads._visitors
+    assert uploads.bytes.shares.total == 0
     assert not uploads.file_storage
 
 
-def test_same_file_again_counts_once(visitors):
+def test_same_file_again_counts_once(names):
     uploads = Uploads("", most=1000, share=500)
     for size in (400, 500, 300):
         uploads.add_file("1", file(size))
-    assert uploads._bytes.total() == 300
+    assert uploads.bytes.shares.total == 300
 
 
-def test_taken_file_leaves_no_bytes(visitors, enter_session):
+def test_taken_file_leaves_no_bytes(names, enter_session):
     context = enter_session()
     context.uploaded_file_mgr = Uploads("", most=1000, share=500)
     for turn in range(5):
@@ -76,7 +91,7 @@ def test_taken_file_leaves_no_bytes(visitors, enter_session):
         dropped = UploadedFile(record, None)
         assert take_upload(dropped) == bytes(400)
         assert dropped.getvalue() == b""
-    assert context.uploaded_file_mgr._bytes.total() == 0
+    assert context.uploaded_file_mgr.bytes.shares.total == 0
     (shown,) = context.uploaded_file_mgr.get_files(context.session_id, ["4"])
     assert (shown.name, shown.data) == ("4.json", b"")
 
@@ -94,7 +109,7 @@ async def connect(app, visitor, messages=(), path="/_stcore/stream"):
         sent.append(message)
 
     task = asyncio.create_task(app({"type": "websocket", "path": path, "client": (visitor, 1)}, receive, send))
-    for _ in range(5):
+    for _ in range(30):
         await asyncio.sleep(0)
     return task, sent
 
@@ -136,36 +151,231 @@ def test_visitor_with_too_many_open_pages_reads_a_sentence():
         assert await get(app, "192.0.2.1", "/_stcore/health") == (200, "the page")
         assert await get(app, "192.0.2.1", "/rope-viz/picture/scaling/comparison.packed") == (200, "the page")
         pages[0][0].cancel()
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
         assert (await get(app, "192.0.2.1", "/"))[0] == 200
         others = [await connect(app, f"192.0.2.{number}") for number in range(2, 8)]
         assert [sent[0]["type"] for _, sent in others] == ["websocket.accept"] * 4 + ["websocket.close"] * 2
         for task, _ in (*pages, *others):
             task.cancel()
-        await asyncio.sleep(0)
-        assert not app._open
-        assert not app._bytes
+        await asyncio.sleep(0.01)
+        assert app.places.total == 0
+        assert app.bytes.shares.total == 0
 
     asyncio.run(crowd())
+
+
+def test_query_of_a_page_is_as_long_as_that_of_any_address():
+    assert page_runs.LONGEST_QUERY == picture_route.LONGEST
 
 
 def test_a_classroom_has_one_address():
     assert session_limits.MOST // session_limits.SHARE >= 100
 
 
-def test_last_messages_of_one_visitor_take_half():
+def message(size=0, *, field="x", kind="string_value", page="scaling"):
+    """A message that asks for a run, with a widget's value of so many bytes."""
+    found = BackMsg()
+    found.rerun_script.page_name = page
+    if size:
+        state = found.rerun_script.widget_states.widgets.add(id=f"$$ID-0-{field}")
+        setattr(state, kind, "x" * size)
+    return found.SerializeToString()
+
+
+def values_of(content):
+    found = BackMsg()
+    found.ParseFromString(content)
+    return {state.id.rpartition("-")[2]: state for state in found.rerun_script.widget_states.widgets}
+
+
+async def collect(app, visitor, messages):
+    """Send messages as a page; return what the app received of them, and the page."""
+    received = []
+
+    async def keep(scope, receive, send):
+        while (got := await receive())["type"] != "websocket.disconnect":
+            received.append(got["bytes"])
+
+    app.app = keep
+    task, _ = await connect(app, visitor, messages)
+    page = max((page for page in app._pages if page.visitor == visitor), key=lambda page: page.opened)
+    return received, page, task
+
+
+def test_values_that_are_too_large_are_left_out():
     async def crowd():
-        app = OpenPages(talk, most_bytes=1000)
-        task, _ = await connect(app, "192.0.2.1", [bytes(400), bytes(10), bytes(400)])
-        assert app._bytes["192.0.2.1"] == 400, "Streamlit keeps the state of the last message"
-        _, sent = await connect(app, "192.0.2.1", [bytes(200)])
-        assert sent[-1] == {"type": "websocket.close", "code": 1009}
-        other, sent = await connect(app, "192.0.2.2", [bytes(400)])
-        assert len(sent) == 1
+        app = OpenPages(talk)
+        large = message(page_messages.SMALL + 1, field="shell", kind="json_value")
+        text = message(page_messages.LARGEST_TEXT + 1, field="choice.q")
+        config = message(json_source.LARGEST, field="upload.text.0")
+        restored = message(4 << 20, field="shell__events", kind="json_trigger_value")
+        received, page, task = await collect(app, "192.0.2.1", [large])
+        assert values_of(received[0])["shell"].WhichOneof("value") is None
+        assert page.refusal == "messages.too_large"
+        task.cancel()
+        received, page, task = await collect(app, "192.0.2.2", [text])
+        assert values_of(received[0])["choice.q"].string_value == ""
+        task.cancel()
+        for visitor, whole in (("192.0.2.3", config), ("192.0.2.4", restored)):
+            received, page, task = await collect(app, visitor, [whole])
+            assert received == [whole]
+            assert page.refusal == ""
+            task.cancel()
+
+    asyncio.run(crowd())
+
+
+def test_what_sessions_of_one_visitor_keep_takes_half():
+    async def crowd():
+        most = 3 * page_messages.SMALL
+        app = OpenPages(talk, messages=Holdings(Shares(most, most // 2)))
+        large = message(page_messages.SMALL + 1000, field="choice.q")
+        received, first, task = await collect(app, "192.0.2.1", [large, message()])
+        assert received == [large, message()]
+        assert app.bytes.shares.amount_of("192.0.2.1") < 100, "the state of the last message, until a run tells more"
+        assert first.keep(len(large)), "the run has kept the text of the first message"
+        received, second, other = await collect(app, "192.0.2.1", [large])
+        assert values_of(received[0])["choice.q"].WhichOneof("value") is None
+        assert second.refusal == "messages.full"
+        assert app.bytes.shares.amount_of("192.0.2.1") == len(large), "the refused one does not count"
         task.cancel()
         other.cancel()
-        await asyncio.sleep(0)
-        assert not app._bytes
+        await asyncio.sleep(0.01)
+        assert app.bytes.shares.total == 0
+
+    asyncio.run(crowd())
+
+
+def test_texts_that_a_session_keeps_are_counted_after_a_run():
+    class Page:
+        refusal, kept, room = "", [], True
+
+        def keep(self, size):
+            self.kept.append(size)
+            return self.room
+
+    page, streamlit_state = Page(), SessionState()
+    page_messages.CONNECTION.set(page)
+    try:
+        streamlit_state._new_widget_state.set_from_value("$$ID-0-a", "x" * 5000)
+        streamlit_state._old_state["$$ID-0-b"] = "x" * 7000
+        own = streamlit_state._new_session_state[own_session.KEY] = own_session.Session()
+        own.texts["decay.typed"] = {"q": "x" * 3000}
+        page_messages.count_state(streamlit_state)
+        assert 15_000 <= page.kept[0] <= 16_000
+        page.room = False
+        page_messages.count_state(streamlit_state)
+        assert page.refusal == "messages.full"
+        page.room = True
+        page_messages.count_state(streamlit_state)
+        assert page.kept[-1] < 4000
+        assert "no room for more texts" in page_messages.take_refusal()
+        assert page_messages.take_refusal() == ""
+    finally:
+        page_messages.CONNECTION.set(None)
+
+
+def test_pace_is_a_burst_and_then_a_rate():
+    now = 0.0
+    pace = page_messages.Pace(10, 5, lambda: now)
+    assert [pace.take(1) for _ in range(12)] == [0.0] * 10 + [0.2, 0.4]
+    now = 1.4
+    assert not pace.is_rested
+    assert pace.take(1) == 0.0
+    now = 60.0
+    assert pace.is_rested
+    assert page_messages.cost_of(100) < 1.1
+    assert page_messages.cost_of(page_messages.SMALL) > 30
+    # A paste of the largest config does not wait.
+    assert page_messages.cost_of(json_source.LARGEST) < page_messages.BURST
+
+
+def test_page_that_sends_too_much_waits_and_loses_nothing(monkeypatch):
+    waits = []
+
+    async def sleep(seconds):
+        waits.append(seconds)
+
+    async def crowd():
+        app = OpenPages(talk)
+        sent = [message(page=str(number)) for number in range(200)]
+        left, received = list(sent), []
+
+        async def receive():
+            return {"type": "websocket.receive", "bytes": left.pop(0)}
+
+        page = session_limits.OpenPage(app, "192.0.2.1", receive, None)
+        monkeypatch.setattr(session_limits.asyncio, "sleep", sleep)
+        while left:
+            received.append((await page.receive())["bytes"])
+        assert received == sent
+
+    asyncio.run(crowd())
+    assert 50 < len(waits) < 100
+    assert waits[-1] > 1
+
+
+def test_new_pages_bring_no_new_burst():
+    app = OpenPages(talk)
+    app.pace_of("a").take(session_limits.BURST_OF_VISITOR)
+    app.pace_of("b")
+    assert app.pace_of("a").take(1) > 0
+    for number in range(100):
+        app.pace_of(f"{number}")
+    assert len(app._paces) < 5, "rested visitors are forgotten"
+
+
+def test_page_that_asks_for_no_run_is_closed():
+    async def crowd():
+        app = OpenPages(talk, patience=0.02)
+        _, silent = await connect(app, "192.0.2.1")
+        _, idle = await connect(app, "192.0.2.2", [BackMsg(load_git_info=True).SerializeToString()])
+        task, used = await connect(app, "192.0.2.3", [message()])
+        await asyncio.sleep(0.1)
+        closed = {"type": "websocket.close", "code": session_limits.SLEEP}
+        assert silent[-1] == idle[-1] == closed
+        assert used[-1]["type"] == "websocket.accept"
+        assert app.places.total == 1
+        task.cancel()
+
+    asyncio.run(crowd())
+
+
+def test_quietest_page_of_a_visitor_with_many_goes_for_a_newcomer(monkeypatch):
+    monkeypatch.setattr(session_limits, "RESERVED", 0)
+
+    async def crowd():
+        app = OpenPages(talk, most=20)
+        many = [await connect(app, "192.0.2.1", [message()]) for _ in range(10)]
+        few = [await connect(app, f"192.0.2.{number}", [message()]) for number in range(2, 12)]
+        quietest = min((page for page in app._pages if page.visitor == "192.0.2.1"), key=lambda page: page.used)
+        assert app.places.total == 20
+        assert (await get(app, "192.0.2.99", "/"))[0] == 200, "the page itself opens, too"
+        _, accepted = await connect(app, "192.0.2.99", [message()])
+        assert accepted == [{"type": "websocket.accept"}]
+        assert quietest.is_closed
+        assert app.places.total == 20
+        assert [sent[-1].get("code") for _, sent in many].count(session_limits.SLEEP) == 1
+        with pytest.raises(OSError, match="make room"):
+            await quietest.send({"type": "websocket.send"})
+        _, refused = await connect(app, "192.0.2.1", [message()])
+        assert refused[-1]["code"] == 1013, "not for one with many pages"
+        for task, _ in (*many, *few):
+            task.cancel()
+
+    asyncio.run(crowd())
+
+
+def test_last_places_are_for_visitors_with_few_pages():
+    async def crowd():
+        app = OpenPages(talk, most=60)
+        tasks = [await connect(app, "192.0.2.1", [message()]) for _ in range(30)]
+        tasks += [await connect(app, "192.0.2.2", [message()]) for _ in range(14)]
+        assert app.is_full("192.0.2.2")
+        assert app.is_closed("192.0.2.2")
+        assert not app.is_full("192.0.2.3")
+        for task, _ in tasks:
+            task.cancel()
 
     asyncio.run(crowd())
 
@@ -216,7 +426,7 @@ def test_lost_sessions_are_few():
     asyncio.run(lose())
 
 
-def test_ended_session_gives_back_what_only_it_named(enter_session, monkeypatch, visitors):
+def test_ended_session_gives_back_what_only_it_named(enter_session, monkeypatch, names):
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
     monkeypatch.setattr(state, "_SESSIONS", {})
     context = enter_session()
@@ -231,6 +441,32 @@ def test_ended_session_gives_back_what_only_it_named(enter_session, monkeypatch,
     assert blob_store.STORE.salted(shared.name) is not None
     uploads.remove_session_files("second")
     assert blob_store.STORE.size == 0
+
+
+def make_config(number):
+    config = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}
+    return read_upload(json.dumps(config | {"rope_theta": 10_000 + number}))
+
+
+def test_configs_that_sessions_remember_are_counted(enter_session, monkeypatch):
+    held = Holdings(Shares(1000, 500))
+    monkeypatch.setattr(own_config, "HELD", held)
+    enter_session().session_id = "first"
+    for number in range(4):
+        own_config.remember_upload(make_config(number), 150)
+    assert len(own_config.session().uploads) == 3, "the oldest made room"
+    assert held.shares.total == 450
+    assert own_config.has_room(500)
+    assert not own_config.has_room(501)
+    enter_session().session_id = "second"
+    assert not own_config.has_room(100)
+    with pytest.raises(ValueError, match="no room for more texts"):
+        own_config.remember_upload(make_config(9), 100)
+    Uploads("").remove_session_files("first")
+    assert held.shares.total == 0
+    own_config.remember_upload(make_config(9), 100)
+    own_config.forget()
+    assert held.shares.total == 0
 
 
 def test_session_itself_holds_no_large_content(enter_session, monkeypatch):
@@ -269,10 +505,10 @@ def test_streamlit_makes_the_storages_that_install_puts_there(monkeypatch):
 def test_files_of_a_session_belong_to_its_address(monkeypatch):
     client = SimpleNamespace(client_context=SimpleNamespace(remote_ip="192.0.2.9"))
     running = SimpleNamespace(get_client=lambda session: client if session == "1" else None)
-    monkeypatch.setattr(session_limits.runtime, "exists", lambda: True)
-    monkeypatch.setattr(session_limits.runtime, "get_instance", lambda: running)
-    assert session_limits.find_visitor("1") == "192.0.2.9"
-    assert session_limits.find_visitor("2") == "127.0.0.1"
+    monkeypatch.setattr(visitors.runtime, "exists", lambda: True)
+    monkeypatch.setattr(visitors.runtime, "get_instance", lambda: running)
+    assert visitors.find_visitor("1") == "192.0.2.9"
+    assert visitors.find_visitor("2") == "127.0.0.1"
 
 
 START = 135
@@ -287,9 +523,10 @@ def test_limits_in_the_documentation_add_up_to_500_mb():
         "rendered pictures": render_queue.MOST,
         "request bodies": request_bodies.MOST_BYTES,
         "uploaded files": session_limits.MOST_UPLOADS,
-        "last messages": session_limits.MOST_MESSAGES,
+        "messages and texts": session_limits.MOST_MESSAGES,
         "static files": static_middleware.MOST,
         "configs of links": config_link.MOST_KEPT,
+        "configs of sessions": own_config.MOST_BYTES,
     }
     pages = session_limits.MOST + session_limits.MOST_LOST
     wanted = {"start": START, "sessions": round(SESSION * pages)}
@@ -323,6 +560,12 @@ def test_largest_file_passes_every_limit_of_one_visitor():
         f"{session_limits.MOST}; {session_limits.MOST // session_limits.SHARE} of one user",
         f"{session_limits.LARGEST_MESSAGE >> 20} MiB; {session_limits.MOST_MESSAGES >> 20} MiB of all open pages",
         f"{session_limits.MOST_UPLOADS >> 20} MiB; {session_limits.UPLOADS_OF_VISITOR >> 20} MiB of one user",
+        f"for users with fewer than {session_limits.FEW} open pages",
+        f"{session_limits.IDLE_SECONDS:.0f} seconds",
+        f"{page_messages.SMALL >> 10} KiB; {page_messages.LARGEST_TEXT // 1000} kB; {json_source.LARGEST >> 20} MiB",
+        f"{page_messages.RATE:.0f} per second after {page_messages.BURST:.0f}; "
+        f"{page_messages.RATE_OF_VISITOR:.0f} after {page_messages.BURST_OF_VISITOR:,.0f}",
+        f"{page_runs.AT_ONCE} at once, {page_runs.OF_VISITOR} of one user; {page_runs.MOST_THREADS} threads",
         f"{session_limits.SECONDS:.0f} seconds; {session_limits.MOST_LOST} at once",
         f"{IDLE_SECONDS} seconds",
     ],

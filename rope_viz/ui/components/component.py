@@ -14,6 +14,7 @@ from rope_viz.texts import cache_by_language, current_language
 from rope_viz.texts.languages import ENGLISH
 from rope_viz.ui import query_params
 from rope_viz.ui.components.scripts import PREFIX, version
+from rope_viz.ui.components.sent_values import Check, is_number, read_message
 from rope_viz.ui.session import session
 
 # Streamlit resends inline JavaScript with every change of data, so only the loader is inline. It finds the app's root
@@ -37,19 +38,24 @@ def component(name: str, *, root_class: str, height: int = 0) -> Any:
     )
 
     def mounted(
-        key: str, data: Mapping[str, Any], take: Callable[[str, Any], None] | None = None, **options: Any
+        key: str,
+        data: Mapping[str, Any],
+        take: Callable[[str, Any], None] | None = None,
+        takes: Check = is_number,
+        **options: Any,
     ) -> None:
         """Mount it. `take` receives the name and value of each message that the script sends (`outbox.js`).
 
-        The script repeats a message until the data have its turn as "confirmed"; a repeated one is ignored.
+        `takes` checks the value; a message of another kind is ignored. The script repeats a message until the data
+        have its turn as "confirmed"; a repeated one is ignored.
         """
 
         def apply_message() -> None:
             query_params.catch_up()
-            message = clean_message(st.session_state[key]["message"])
-            if take and isinstance(message, Mapping) and message.get("turn") != session().confirmed.get(key):
-                session().confirmed[key] = message.get("turn")
-                take(str(message.get("name")), message.get("value"))
+            message = read_message(clean_message(st.session_state[key].get("message")), takes)
+            if take and message and message.turn != session().confirmed.get(key):
+                session().confirmed[key] = message.turn
+                take(message.name, message.value)
 
         if take:
             data = {**data, "confirmed": session().confirmed.get(key)}

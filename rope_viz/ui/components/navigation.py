@@ -16,6 +16,7 @@ from rope_viz.picture import blob_store
 from rope_viz.picture.choices import StoredChoice
 from rope_viz.ui import own_config, state
 from rope_viz.ui.components.component import clean_message, component
+from rope_viz.ui.components.sent_values import any_of, is_link, is_names
 from rope_viz.ui.session import session
 from rope_viz.ui.state import make_stored
 
@@ -46,7 +47,7 @@ def contents() -> dict[str, str]:
 
 def record_stored_names(known: Any) -> None:
     """Record the names that the browser has stored or cannot store, so that they are not sent again."""
-    session().names_in_browser = [str(name) for name in known] if isinstance(known, list) else []
+    session().names_in_browser = list(known) if is_names(known) else []
 
 
 def bring_back(sent: Mapping[str, Any]) -> None:
@@ -56,8 +57,10 @@ def bring_back(sent: Mapping[str, Any]) -> None:
         choice = choices().get(key)
         if choice is None or key in mine:
             continue
+        if not isinstance(text, str) or len(text) > LARGEST * 4 // 3 + 4:
+            continue
         try:
-            salted = base64.b64decode(str(text), validate=True)
+            salted = base64.b64decode(text, validate=True)
             stored = make_stored(salted)
             value = blob_store.STORE.load(stored.name, choice.decode)
         except (ValueError, binascii.Error):
@@ -67,6 +70,12 @@ def bring_back(sent: Mapping[str, Any]) -> None:
             session().texts[key] = dict(value)
             session().generations[key] = generation(key) + 1
     state.invalidate()
+
+
+def _text_of(own: Mapping[str, Any]) -> str:
+    """Return the text of a config that a browser sends, "" for anything else."""
+    text = own.get("text")
+    return text if isinstance(text, str) else ""
 
 
 def generation(key: str) -> int:
@@ -100,7 +109,7 @@ def mount(
         "session": session().id,
     }
     show = component("navigation", root_class="rv-shell")
-    show(KEY, data, _take_message, on_restore_change=_restore, on_reconnected_change=_rerun)
+    show(KEY, data, _take_message, any_of(is_names, is_link), on_restore_change=_restore, on_reconnected_change=_rerun)
 
 
 def clicked_link() -> tuple[str, dict[str, str]] | None:
@@ -112,9 +121,8 @@ def clicked_link() -> tuple[str, dict[str, str]] | None:
 def _take_message(name: str, value: Any) -> None:
     if name == "stored":
         record_stored_names(value)
-    elif isinstance(value, Mapping) and isinstance(value.get("query"), Mapping):
-        query = {str(key): str(each) for key, each in value["query"].items()}
-        session().next_page = str(value.get("page")), query
+    elif name == "open" and is_link(value):
+        session().next_page = value["page"], dict(value["query"])
 
 
 def _rerun() -> None:
@@ -127,5 +135,5 @@ def _restore() -> None:
     session().is_restored = True
     what = state.as_mapping(clean_message(st.session_state[KEY].get("restore")))
     if own := state.as_mapping(what.get("own")):
-        state.bring_back(str(own.get("text")), here=own.get("tab") is True)
+        state.bring_back(_text_of(own), here=own.get("tab") is True)
     bring_back(state.as_mapping(what.get("held")))

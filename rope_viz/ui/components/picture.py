@@ -18,6 +18,7 @@ from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Texts
 from rope_viz.ui import state
 from rope_viz.ui.components.component import component
+from rope_viz.ui.components.sent_values import any_of, is_number, is_positions, is_text
 from rope_viz.ui.session import session
 
 # Pixels of the tools below a picture, on a wide and on a narrow screen.
@@ -100,7 +101,7 @@ def _mount(places: Mapping[str, tuple[Picture, PictureRequest]]) -> None:
         # Sent once: the browser remembers them.
         session().lacks_contents = False
         data["contents"] = [base64.b64encode(content).decode() for content in state.contents()]
-    component("picture", root_class="rv-pictures")(KEY, data, take)
+    component("picture", root_class="rv-pictures")(KEY, data, take, any_of(is_number, is_text, is_positions))
 
 
 def _describe(picture: Picture, request: PictureRequest) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from rope_viz.pages.axes.figures import TEXTS
 from rope_viz.pages.axes.prompt import TINTS
 from rope_viz.ui.components.component import component
 from rope_viz.ui.components.sections import both
+from rope_viz.ui.components.sent_values import is_text
 
 CARD, FOOT, ACROSS = 90, 72, 5  # pixels of a card and of the part below, and cards per row
 
@@ -45,4 +46,4 @@ def prompt(
         "texts": dict(TEXTS.group("cards")),
         "room": (CARD * -(-count // ACROSS) + FOOT, CARD * count + FOOT),
     }
-    component("prompt", root_class="rv-prompt")(f"prompt.{choice}", data, take)
+    component("prompt", root_class="rv-prompt")(f"prompt.{choice}", data, take, is_text)

@@ -8,6 +8,7 @@ from typing import Any
 from rope_viz.figures import theme
 from rope_viz.pages.axes.figures import TEXTS, look
 from rope_viz.ui.components.component import component
+from rope_viz.ui.components.sent_values import is_text
 
 HEIGHT = 40
 
@@ -29,7 +30,7 @@ def sections(choice: str, shares: Mapping[str, int], changed: Callable[[str], No
     counts = list(shares.values())
     texts = dict(TEXTS.group("sections"))
     data = {"key": choice, "parts": parts, "counts": counts, "total": sum(counts), "texts": texts}
-    component("sections", root_class="rv-sections", height=HEIGHT)(f"bar.{choice}", data, take)
+    component("sections", root_class="rv-sections", height=HEIGHT)(f"bar.{choice}", data, take, is_text)
 
 
 def both(colour: str) -> list[str]:
