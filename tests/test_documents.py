@@ -84,7 +84,7 @@ PATHS = sorted(set(re.findall(r"`([\w./]+(?:/|\.(?:py|js|json|md|toml)))`", ARCH
 
 
 def test_architecture_is_short_and_names_every_room():
-    assert len(ARCHITECTURE.split()) <= 1000
+    assert len(ARCHITECTURE.split()) <= 1100
     assert sorted(ROOMS) == sorted(path.parent.name for path in (ROOT / "rope_viz").glob("*/__init__.py"))
 
 

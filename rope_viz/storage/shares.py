@@ -21,7 +21,7 @@ class Shares:
         self._amounts = Counter[str]()
         self._lock = threading.Lock()
 
-    def __len__(self) -> int:
+    def count_visitors(self) -> int:
         """Return how many visitors hold something."""
         with self._lock:
             return len(self._amounts)

@@ -70,7 +70,7 @@ class RunThreads:
         stuck: float = STUCK_SECONDS,
     ) -> None:
         self.at_once, self.of_visitor, self.stuck = at_once, of_visitor, stuck
-        self.threads = threads or Shares(MOST_THREADS, THREADS_OF_VISITOR)
+        self.threads = Shares(MOST_THREADS, THREADS_OF_VISITOR) if threads is None else threads
         self._waiting: dict[str, deque[Callable[[], object]]] = {}
         self._running: dict[int, tuple[str, float]] = {}
         """Whose task runs and since when, by its thread."""

@@ -170,6 +170,7 @@ OUR_OWN = {
     "studies/tensors.py",
     "ui/static_middleware.py",
     "ui/configs.py",
+    "ui/components/sent_values.py",  # small texts with few parts, with limits of its own
     "advice/plan/runtime_instructions.py",
     "real_models/worker_process.py",
     "kernels/card_files.py",

@@ -33,7 +33,7 @@ def test_what_is_given_back_can_be_taken_again() -> None:
 def test_charged_amounts_may_exceed_the_limits() -> None:
     shares = Shares(10, 4)
     shares.charge("a", 12)
-    assert (shares.amount_of("a"), shares.total, len(shares)) == (12, 12, 1)
+    assert (shares.amount_of("a"), shares.total, shares.count_visitors()) == (12, 12, 1)
     assert not shares.has_room("b")
     shares.give_back("a", 12)
     assert not shares

@@ -71,5 +71,10 @@ def test_message_in_many_parts_ends_its_connection(held):
 def test_uvicorn_makes_counted_connections():
     config = uvicorn.Config(lambda scope, receive, send: None)
     config.load()
-    protocol = SimpleNamespace(config=config, ws_protocol_class=config.ws_protocol_class)
+    protocol = SimpleNamespace(
+        config=config,
+        ws_protocol_class=config.ws_protocol_class,
+        app=config.app,
+        connection_made=None,
+    )
     assert server.limit_messages(lambda: protocol)().ws_protocol_class is CountedWebSocket

@@ -123,7 +123,7 @@ def test_thread_remembers_nothing_of_a_run():
     assert seen == [None, None]
 
 
-def test_second_request_waits_for_a_new_turn_and_joins_later_ones():
+def test_second_request_waits_and_joins_later_ones():
     requests = OneRunRequests()
     requests.request_rerun(RerunData(query_string="a"))
     assert requests.on_scriptrunner_ready().rerun_data.query_string == "a"

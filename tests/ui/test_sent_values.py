@@ -64,7 +64,7 @@ def test_values_of_our_scripts_are_read(value, escapes):
     assert read_json(json.dumps(value, ensure_ascii=escapes)) == value
 
 
-def test_what_a_browser_restores_is_read_however_long_its_texts_are():
+def test_what_a_browser_restores_may_have_long_texts():
     own = json.dumps({"layers": [0] * 100_000})
     sent = [{"event": "restore", "value": {"own": {"text": own, "tab": True}, "held": {"decay.file": "A" * (4 << 20)}}}]
     assert read_json(json.dumps(sent), 6 << 20) == sent

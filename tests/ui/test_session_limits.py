@@ -341,7 +341,7 @@ def test_page_that_asks_for_no_run_is_closed():
     asyncio.run(crowd())
 
 
-def test_quietest_page_of_a_visitor_with_many_goes_for_a_newcomer(monkeypatch):
+def test_quietest_page_of_many_goes_for_a_newcomer(monkeypatch):
     monkeypatch.setattr(session_limits, "RESERVED", 0)
 
     async def crowd():
