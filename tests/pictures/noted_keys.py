@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from rope_viz import advice, models, multi_axis, runtimes
+from rope_viz import advice, models, multi_axis, pages, runtimes
 
-ROOMS = (models, multi_axis, runtimes, advice)
+ROOMS = (models, multi_axis, runtimes, advice, pages)
 """The rooms that read configs."""
 
 COPIES = frozenset(

@@ -169,6 +169,7 @@ def test_each_command_ends_with_a_sentence(serve, capsys, monkeypatch, tmp_path,
     assert main(["probe", "ask", address, "--config", "llama-3.1-8b", "--timeout", "0.4"]) == 3
     assert f"{address}/v1/models gave {late} (--timeout)" in capsys.readouterr().err
     monkeypatch.setenv("HF_ENDPOINT", address)
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)  # another test may have started transformers offline
     monkeypatch.setattr("rope_viz.cli.fetch_config.TIMEOUT", SOON)
     assert main(["table", "acme/other", "--hub"]) == 2
     assert f"127.0.0.1 cannot be reached ({late})" in capsys.readouterr().err

@@ -50,7 +50,7 @@ def test_body_that_stops_arriving_is_ended():
     assert (status, headers["connection"]) == (408, "close")
     assert text == "The content arrived too slowly."
     assert not app._bodies
-    assert not app._bytes
+    assert app._bytes.count_visitors() == 0
 
 
 def test_body_below_the_least_rate_is_ended():
@@ -89,7 +89,7 @@ def test_four_visitors_with_all_places_keep_no_other_out():
             each.cancel()
         await asyncio.gather(*dripping, return_exceptions=True)
         assert not app._bodies
-        assert not app._places
+        assert app._places.count_visitors() == 0
 
     asyncio.run(send_many())
 
@@ -136,7 +136,7 @@ def test_bytes_of_the_largest_visitor_give_way():
         for each in held:
             each.cancel()
         await asyncio.gather(*held, return_exceptions=True)
-        assert not app._bytes
+        assert app._bytes.count_visitors() == 0
 
     asyncio.run(send_many())
 
@@ -215,7 +215,7 @@ def test_quick_bodies_pass_in_any_number_of_parts():
     app = RequestBodies(count_bytes)
     assert asyncio.run(post(app, [b"12", b"345", b""]))[::2] == (200, "5")
     assert asyncio.run(post(app, []))[::2] == (200, "0")
-    assert not app._bytes
+    assert app._bytes.count_visitors() == 0
 
 
 def test_bytes_of_one_visitor_are_limited_to_three_quarters():
@@ -224,7 +224,7 @@ def test_bytes_of_one_visitor_are_limited_to_three_quarters():
     status, headers, text = asyncio.run(post(app, [bytes(1600), bytes(1600), b""]))
     assert (status, headers["retry-after"]) == (503, "5")
     assert text == "The server is receiving too many contents at once. Try again in a moment."
-    assert not app._bytes
+    assert app._bytes.count_visitors() == 0
 
 
 def test_half_sent_bodies_leave_room_for_other_visitors():

@@ -558,7 +558,7 @@ def test_largest_file_passes_every_limit_of_one_visitor():
         f"{blob_store.MOST >> 20} MiB",
         f"{render_queue.MOST >> 20} MiB",
         f"{session_limits.MOST}; {session_limits.MOST // session_limits.SHARE} of one user",
-        f"{session_limits.LARGEST_MESSAGE >> 20} MiB; {session_limits.MOST_MESSAGES >> 20} MiB of all open pages",
+        f"{session_limits.LARGEST_MESSAGE >> 20} MiB; {session_limits.MOST_MESSAGES >> 20} MiB of all pages",
         f"{session_limits.MOST_UPLOADS >> 20} MiB; {session_limits.UPLOADS_OF_VISITOR >> 20} MiB of one user",
         f"for users with fewer than {session_limits.FEW} open pages",
         f"{session_limits.IDLE_SECONDS:.0f} seconds",

@@ -25,7 +25,7 @@ def test_one_entry_of_a_visitor_does_not_wait_for_all_of_another():
         order.append((entry.visitor, entry.number))
     assert order == [("flood", 0), ("other", 0), ("flood", 1), ("flood", 2)]
     assert not line._turns
-    assert not line._shares
+    assert line._shares.count_visitors() == 0
 
 
 def test_line_is_full_for_one_visitor_and_for_all():
