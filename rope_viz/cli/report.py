@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rope_viz.cli.figure import read_flags
+from rope_viz.cli.hub_access import add_hub_flag
 from rope_viz.cli.language import add_language_flag
 from rope_viz.cli.output import STDOUT, check_folder, write_output
 from rope_viz.cli.spec import add_spec_flags
@@ -36,6 +37,7 @@ def add(commands: Any) -> None:
     command.add_argument("--full", action="store_true", help="with --all: every picture of every page")
     command.add_argument("--format", choices=FORMATS, help="default: by the ending of the file")
     add_language_flag(command)
+    add_hub_flag(command)
     command.set_defaults(run=run)
 
 
