@@ -196,7 +196,7 @@ def write_page(job: ReportJob, site: Path, status: str = "") -> MadePage:
         (site / name).parent.mkdir(parents=True, exist_ok=True)
     page = site / FOLDER / job.file
     write_output(page, content)
-    write_or_remove(site / badge_file(job.stem), badge and badge.content)
+    write_or_remove(site / badge_file(job.stem), badge.content if badge else None)
     write_or_remove(site / preview_file(job.stem), preview)
     made = MadePage(entry, badge.name if badge else "")
     if not status:  # a page that failed is tried again by the next run
