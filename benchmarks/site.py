@@ -60,7 +60,7 @@ def count_broken(site: Path) -> tuple[int, int]:
     """Return (links, broken links) of all pages."""
     total = broken = 0
     for page in site.rglob("*.html"):
-        text = re.sub(r"<script>.*?</script>", "", page.read_text(encoding="utf-8"), flags=re.S)
+        text = re.sub(r"(<script[^>]*>).*?</script>", r"\1", page.read_text(encoding="utf-8"), flags=re.S)
         for target in re.findall(r'(?:href|src)="([^"#]+)"', text):
             total, broken = total + 1, broken + (not (page.parent / unquote(target)).is_file())
     return total, broken

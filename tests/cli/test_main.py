@@ -327,7 +327,7 @@ def list_parsers(parser):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_argument_that_promises_hub_has_the_flag_beside_it(name):
+def test_argument_that_promises_hub_has_the_flag(name):
     """`NAMES`, the help of an argument that takes the name of a config, says that --hub fetches it."""
     for parser in list_parsers(make_parser([name])):
         with_flag = any("--hub" in action.option_strings for action in parser._actions)

@@ -252,7 +252,7 @@ def test_single_config_that_is_missing_ends_the_command(tmp_path):
         command.list_models([str(tmp_path / "config.json")])
 
 
-def test_page_whose_badge_or_preview_is_gone_is_written_again(tmp_path, monkeypatch):
+def test_page_without_its_badge_is_written_again(tmp_path, monkeypatch):
     monkeypatch.setattr(model_pages, "render_model_preview", lambda source, public: b"PNG")
     job = model_pages.ReportJob("a", "a.html", IDS[0])
     made = model_pages.write_page(job, tmp_path)

@@ -13,7 +13,7 @@ def read(**keys):
     return ModelConfig.read({**LLAMA, **keys}).rope_dicts
 
 
-def test_only_the_first_of_two_dicts_is_read_where_all_layers_share_one():
+def test_second_dict_of_shared_layers_is_not_read():
     (found,) = read(rope_scaling=LINEAR, rope_parameters={"rope_type": "default"})
     assert (found.key, found.kind, found.layers) == ("rope_scaling", "linear", ("",))
     assert found.number("factor") == 2.0
@@ -26,7 +26,7 @@ def test_dict_of_a_wrapped_model_has_its_place_in_the_file():
     assert model.text == inner
 
 
-def test_nested_dicts_are_those_of_layer_types_that_the_class_has():
+def test_nested_dicts_are_those_of_known_layer_types():
     layers = {"full_attention": LINEAR, "sliding_attention": {"rope_type": "default"}, "conv": LINEAR}
     model = ModelConfig.read({"model_type": "gemma3_text", **SIZES, "rope_parameters": layers})
     assert [(one.layer, one.kind) for one in model.rope_dicts] == [
