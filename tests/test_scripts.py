@@ -26,7 +26,6 @@ SCRIPTS = [*sorted((ROOT / "benchmarks").glob("*.py")), *sorted((ROOT / "assets"
 # The least that each can be asked for, after what is written; scripts that are not here take --smallest.
 SMALLEST = {
     "rotate.py": "--tokens 16 --heads 2 --rounds 1",
-    "rotate_parallel.py": "--tokens 8 --heads 2 --rounds 1",
     "score_curve.py": "--longest 4096 --repeats 1",
     "heads.py": "--tokens 512 --repeats 1",
     "recall.py": "--lengths 64 --sequences 1",
@@ -45,7 +44,7 @@ def commands() -> list[str]:
     """Every command that a text writes, and every script that a text only names or whose own first lines say how."""
     text = "\n".join(path.read_text(encoding="utf-8") for path in TEXTS)
     named = {path.name for path in SCRIPTS if re.search(rf"\b{re.escape(path.name)}\b", text)}
-    written = re.findall(r"`((?:python|torchrun) [^`]*?\b(?:benchmarks|assets)/\w+\.py[^`]*)`", text)
+    written = re.findall(r"`(python [^`]*?\b(?:benchmarks|assets)/\w+\.py[^`]*)`", text)
     written = [" ".join(command.split()) for command in written]
     known = {re.search(r"(\w+\.py)", command)[1] for command in written}
     found = written + [f"python {path.relative_to(ROOT)}" for path in SCRIPTS if path.name in named - known]
@@ -57,13 +56,12 @@ def starting(command: str, **environment: str) -> Iterator[subprocess.Popen[str]
     """Start a command with its smallest workload; its own temporary folder goes when the block ends."""
     words = command.split()
     name = next(Path(word).name for word in words if word.endswith(".py"))
-    program = {"python": [sys.executable], "torchrun": [sys.executable, "-m", "torch.distributed.run"]}[words[0]]
     # Chromium's socket in the temporary folder may have a path of at most 107 bytes: pytest's own folder is too long.
     with tempfile.TemporaryDirectory(prefix="rv-", ignore_cleanup_errors=True) as folder:
         # As after the installation that CONTRIBUTING.md describes: only the current folder leads to the project.
         given = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
         with subprocess.Popen(
-            [*program, *words[1:], *SMALLEST.get(name, "--smallest").split()],
+            [sys.executable, *words[1:], *SMALLEST.get(name, "--smallest").split()],
             cwd=ROOT,
             env=given | {"TMPDIR": folder} | environment,
             stdout=subprocess.PIPE,

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from rope_viz.cli.find_configs import find_listed
+from rope_viz.cli.hub_access import add_hub_flag
 from rope_viz.cli.output import write_output
 from rope_viz.cli.spec import NAMES, named, read_config, read_model, refuse_diffusion
 from rope_viz.figures.badge import make_badge
@@ -18,6 +19,7 @@ def add(commands: Any) -> None:
     parser.add_argument("config", metavar="CONFIG", help=NAMES)
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="badge.svg, or - for standard output")
     parser.add_argument("--name", default="", help="the model's name in the badge's description")
+    add_hub_flag(parser)
     parser.set_defaults(run=run)
 
 

@@ -33,6 +33,7 @@ from rope_viz.advice.lint import (
 from rope_viz.advice.lint.check_text import check_text, explain_rule, rules
 from rope_viz.cli.broken_pipe import shorten_name
 from rope_viz.cli.find_configs import NO_CONFIG, find_configs, make_reader, search_folder
+from rope_viz.cli.hub_access import add_hub_flag
 from rope_viz.cli.output import named, one_line
 from rope_viz.cli.override_flags import Override, add_override_flags, read_override
 from rope_viz.models.formats.json_repair import describe_fixes, read_lenient
@@ -92,6 +93,7 @@ def add(commands: Any) -> None:
         action="store_true",
         help="print the repaired config (one file) and check that; also repairs commas, comments and quotes of JSON",
     )
+    add_hub_flag(linted)
     linted.set_defaults(run=run)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from rope_viz.advice.plan.compare_models import ModelComparison, Side, compare_models
 from rope_viz.advice.plan.extend import measure_methods
 from rope_viz.cli.find_pictures import describe_formats
+from rope_viz.cli.hub_access import add_hub_flag
 from rope_viz.cli.list_commands import print_rows
 from rope_viz.cli.output import STDOUT, named, write_output
 from rope_viz.cli.spec import (
@@ -42,6 +43,7 @@ def add(commands: Any) -> None:
         "-o", "--output", metavar="FILE", help="with two configs: the ratio of their frequencies, as .svg, .pdf, …"
     )
     command.add_argument("--json", action="store_true", help="as JSON: the config of each method, or both memories")
+    add_hub_flag(command)
     command.set_defaults(run=run)
 
 

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from rope_viz.advice.plan.export import TARGETS, Export, export, find_target
+from rope_viz.cli.hub_access import add_hub_flag
 from rope_viz.cli.spec import read_config, read_model, read_model_folder, seconds, tokens
 from rope_viz.embedding.scaling import METHODS, build_method
 from rope_viz.embedding.spec import RopeSpec, lists, short_repr
@@ -193,6 +194,7 @@ def add(commands: Any) -> None:
     served.add_argument(
         "--flags", type=find_target, choices=TARGETS, help="with MODEL: print what to start each server with, and stop"
     )
+    add_hub_flag(asked)
     asked.set_defaults(run=run)
 
 

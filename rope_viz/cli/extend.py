@@ -16,6 +16,7 @@ from rope_viz.advice.plan.runtime_instructions import NAMES, format_diff
 from rope_viz.advice.plan.verdict import decide_certainty, make_verdict
 from rope_viz.advice.plan.ways import SUPPORT, Way
 from rope_viz.cli.find_configs import find_listed
+from rope_viz.cli.hub_access import add_hub_flag
 from rope_viz.cli.output import STDOUT, write_output
 from rope_viz.cli.override_flags import add_override_flags, read_override
 from rope_viz.cli.spec import NAMES as CONFIGS
@@ -54,6 +55,7 @@ def add(commands: Any) -> None:
     asked.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
     asked.add_argument("-o", "--output", metavar="FILE", help="write the whole config.json to this file; - is stdout")
     add_override_flags(asked)
+    add_hub_flag(asked)
     asked.set_defaults(run=run)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from rope_viz.cli.find_pictures import describe_formats, find_choices, find_picture, read_variants, render
+from rope_viz.cli.hub_access import add_hub_flag
 from rope_viz.cli.output import write_output
 from rope_viz.cli.spec import LISTS, add_spec_flags, flag, named, read_config, read_spec
 from rope_viz.embedding.spec import RopeSpec, knobs, short_repr
@@ -91,6 +92,7 @@ def add(commands: Any, arguments: Sequence[str] = ()) -> None:
             own.add_argument(
                 *make_flags(choice, parser), dest=choice.key, metavar="VALUE", help=describe_choice(choice)
             )
+    add_hub_flag(parser)
     parser.set_defaults(run=run)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 from collections.abc import Iterator
 from contextvars import ContextVar
@@ -10,6 +11,12 @@ from pathlib import Path
 from rope_viz.models.identity.hf_cache import ID, LONGEST, is_model_id, model_id_of_page
 
 _allowed: ContextVar[bool] = ContextVar("hub", default=False)
+
+
+def add_hub_flag(command: argparse.ArgumentParser) -> None:
+    """Add --hub to a command that takes the name of a config."""
+    help = "fetch the config.json of an id such as Qwen/Qwen3-8B from the Hugging Face Hub or HF_ENDPOINT"
+    command.add_argument("--hub", action="store_true", help=help)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.advice.plan.export import export
+from rope_viz.cli.hub_access import add_hub_flag
 from rope_viz.cli.override_flags import add_override_flags
 from rope_viz.cli.spec import (
     add_spec_flags,
@@ -39,6 +40,7 @@ def add_table(commands: Any) -> None:
     form = table.add_mutually_exclusive_group()
     form.add_argument("--csv", action="store_true", help="comma-separated, full precision")
     form.add_argument("--json", action="store_true", help="the same as JSON columns, with the factor and remarks")
+    add_hub_flag(table)
     table.set_defaults(run=run_table)
 
 

@@ -8,23 +8,94 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import os
 import re
 import sys
-from collections.abc import Sequence
-
-# These commands multiply only small arrays, and starting OpenBLAS's threads takes longer than all of `check`. `search`
-# has a thread per text, and with OpenBLAS's own threads besides it would take ten times as long.
-if {*sys.argv[1:2]} & set(
-    "check table compare runtimes badge match positions conformance export extend memory verify models search".split()
-):
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from rope_viz import __version__
 from rope_viz.cli.broken_pipe import ignore_broken_pipe, shorten_name
+
+
+class Command(NamedTuple):
+    """Where a command is: its module, the function that adds it, and its line in the help."""
+
+    module: str
+    add: str
+    help: str
+
+
+class LightCommand(Command):
+    """A command that multiplies only small arrays: starting OpenBLAS's threads takes longer than all of `check`.
+
+    `search` is one too. It has a thread for each text, and with OpenBLAS's own it would take ten times as long.
+    """
+
+
+COMMANDS: dict[str, Command] = {
+    "table": LightCommand("list_commands", "add_table", "print frequency, wavelength and turns of every pair"),
+    "app": Command("app", "add", "open the dashboard in a browser, as does `rope-viz` without a command"),
+    "figure": Command("figure", "add", "write a picture of the app to a file"),
+    "report": Command("report", "add", "write all pictures of a model to one file"),
+    "site": Command(
+        "site",
+        "add",
+        "write Home, Learn and pages of models as a folder that any web server can serve",
+    ),
+    "learn": Command("learn", "add", "write the eight scenes of Learn to one HTML file"),
+    "widget": Command("widget", "add", "write the moving pictures as one module of JavaScript, for web pages"),
+    "capture": Command("real_model", "add_capture", "write q and k of a real model before rotation to a file"),
+    "measure": Command(
+        "real_model",
+        "add_measure",
+        "write the jobs of a real model's heads and its loss by position to a file",
+    ),
+    "get-model": Command("get_model", "add", "put a real language model into the cache folder"),
+    "evaluate": Command(
+        "evaluate",
+        "add",
+        "test whether a real model finds what it read, by depth, length and method",
+    ),
+    "search": LightCommand("search", "add", "search for better frequencies at a longer context, by trials"),
+    "check": LightCommand("check", "add", "find errors in config.json files"),
+    "compare": LightCommand("compare", "add", "compare the scaling methods for one config, or two configs"),
+    "runtimes": LightCommand("runtimes", "add_runtimes", "show how each runtime reads a config"),
+    "badge": LightCommand(
+        "badge",
+        "add",
+        "write a badge for a model card: in how many runtimes the config was checked",
+    ),
+    "match": LightCommand("match", "add", "compare what a trainer computed with what a server computes"),
+    "positions": LightCommand(
+        "positions",
+        "add",
+        "are the positions of packed documents reset, padded, offset as they should be?",
+    ),
+    "conformance": LightCommand(
+        "verify", "add_conformance", "write files that check the rotary embedding of any engine"
+    ),
+    "export": LightCommand(
+        "runtimes",
+        "add_export",
+        "print this embedding as the keys or flags of a runtime or a trainer",
+    ),
+    "extend": LightCommand("extend", "add", "how to reach a longer context: methods, reasons, keys and flags"),
+    "memory": LightCommand("memory", "add", "bytes of KV cache and weights, and the number of parameters"),
+    "verify": LightCommand(
+        "verify",
+        "add_verify",
+        "compare the frequencies of a running model or a file with the config",
+    ),
+    "probe": Command("probe", "add", "ask a running engine which rotary embedding it computes, by a small model"),
+    "models": LightCommand("list_commands", "add_models", "print the models of the list"),
+}
+"""{name: command}, in the order of the help."""
+
+# Before a command's module loads NumPy.
+if isinstance(COMMANDS.get("".join(sys.argv[1:2])), LightCommand):
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def run_command(parsed: argparse.Namespace) -> int:
@@ -76,57 +147,6 @@ def report_absence(sentence: str, parsed: argparse.Namespace) -> int:
 
 
 FLAG, NEGATIVE = re.compile(r"--[a-z][\w.-]*"), re.compile(r"-(\.?[0-9][\w.,+-]*|inf(inity)?|nan)", re.IGNORECASE)
-
-# {command: (module, function that adds it, help)}, in the order of the help.
-COMMANDS = {
-    "table": ("list_commands", "add_table", "print frequency, wavelength and turns of every pair"),
-    "app": ("app", "add", "open the dashboard in a browser, as does `rope-viz` without a command"),
-    "figure": ("figure", "add", "write a picture of the app to a file"),
-    "report": ("report", "add", "write all pictures of a model to one file"),
-    "site": ("site", "add", "write Home, Learn and pages of models as a folder that any web server can serve"),
-    "learn": ("learn", "add", "write the eight scenes of Learn to one HTML file"),
-    "widget": ("widget", "add", "write the moving pictures as one module of JavaScript, for web pages"),
-    "capture": ("real_model", "add_capture", "write q and k of a real model before rotation to a file"),
-    "measure": (
-        "real_model",
-        "add_measure",
-        "write the jobs of a real model's heads and its loss by position to a file",
-    ),
-    "get-model": ("get_model", "add", "put a real language model into the cache folder"),
-    "evaluate": ("evaluate", "add", "test whether a real model finds what it read, by depth, length and method"),
-    "search": ("search", "add", "search for better frequencies at a longer context, by trials"),
-    "check": ("check", "add", "find errors in config.json files"),
-    "compare": ("compare", "add", "compare the scaling methods for one config, or two configs"),
-    "runtimes": ("runtimes", "add_runtimes", "show how each runtime reads a config"),
-    "badge": ("badge", "add", "write a badge for a model card: in how many runtimes the config was checked"),
-    "match": ("match", "add", "compare what a trainer computed with what a server computes"),
-    "positions": ("positions", "add", "are the positions of packed documents reset, padded, offset as they should be?"),
-    "conformance": ("verify", "add_conformance", "write files that check the rotary embedding of any engine"),
-    "export": ("runtimes", "add_export", "print this embedding as the keys or flags of a runtime or a trainer"),
-    "extend": ("extend", "add", "how to reach a longer context: methods, reasons, keys and flags"),
-    "memory": ("memory", "add", "bytes of KV cache and weights, and the number of parameters"),
-    "verify": ("verify", "add_verify", "compare the frequencies of a running model or a file with the config"),
-    "probe": ("probe", "add", "ask a running engine which rotary embedding it computes, by a small model"),
-    "models": ("list_commands", "add_models", "print the models of the list"),
-}
-
-# Commands that take the name of a config, and with --hub a model's id on the Hub.
-TAKES_CONFIG = frozenset(
-    (
-        "table",
-        "figure",
-        "report",
-        "evaluate",
-        "check",
-        "compare",
-        "runtimes",
-        "badge",
-        "match",
-        "export",
-        "extend",
-        "memory",
-    )
-) | {"verify"}
 
 # {module: the extra that installs it}; any other missing module is a bug.
 EXTRAS = {
@@ -180,16 +200,13 @@ def make_parser(arguments: Sequence[str] = ()) -> argparse.ArgumentParser:
     commands = top.add_subparsers(required=True, metavar="COMMAND")
     asked = next((word for word in arguments if word == "--" or not word.startswith("-")), "")
     if asked not in COMMANDS:
-        for name, (_, _, help) in COMMANDS.items():
-            commands.add_parser(name, help=help)
+        for name, command in COMMANDS.items():
+            commands.add_parser(name, help=command.help)
         return top
-    module, function, _ = COMMANDS[asked]
-    add = getattr(importlib.import_module(f"rope_viz.cli.{module}"), function)
+    command = COMMANDS[asked]
+    add = getattr(importlib.import_module(f"rope_viz.cli.{command.module}"), command.add)
     # A picture has its own flags, so its command needs the arguments.
     add(commands, *([arguments] if asked == "figure" else []))
-    if asked in TAKES_CONFIG:
-        help = "fetch the config.json of an id such as Qwen/Qwen3-8B from the Hugging Face Hub or HF_ENDPOINT"
-        commands.choices[asked].add_argument("--hub", action="store_true", help=help)
     for parser in commands.choices.values():
         parser.color = False  # type: ignore[attr-defined]
     return top

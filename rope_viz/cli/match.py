@@ -10,6 +10,7 @@ from typing import Any
 
 from rope_viz.advice.training.make_match import Remedy, find_remedy
 from rope_viz.advice.training.match_training import Match, describe_match, match_training
+from rope_viz.cli.hub_access import add_hub_flag
 from rope_viz.cli.output import named, one_line
 from rope_viz.cli.spec import NAMES, read_config, read_model, refuse_diffusion, tokens
 from rope_viz.models.formats.argument_text import parse_flags
@@ -48,6 +49,7 @@ def add(commands: Any) -> None:
     asked.add_argument("--length", type=tokens, help="length of the training sequences in tokens")
     asked.add_argument("--layer", help="layer type, such as full_attention")
     asked.add_argument("--json", action="store_true", help="as JSON, with the trainer's frequencies")
+    add_hub_flag(asked)
     asked.set_defaults(run=run)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from rope_viz.advice.memory.estimate_memory import describe_memory, memory, with_catalog_sizes
 from rope_viz.advice.memory.kv_cache import DTYPES
 from rope_viz.advice.memory.weight_storage import WEIGHT_TYPES
+from rope_viz.cli.hub_access import add_hub_flag
 from rope_viz.cli.output import named, one_line
 from rope_viz.cli.spec import NAMES as CONFIGS
 from rope_viz.cli.spec import read_config, read_model, tokens
@@ -41,6 +42,7 @@ def add(commands: Any) -> None:
         help="--max-num-batched-tokens of vLLM, which counts where layers have windows; default: 8,192",
     )
     asked.add_argument("--json", action="store_true", help="print JSON")
+    add_hub_flag(asked)
     asked.set_defaults(run=run)
 
 

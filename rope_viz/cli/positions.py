@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rope_viz.cli.find_pictures import describe_formats, render
+from rope_viz.cli.hub_access import add_hub_flag
 from rope_viz.cli.output import named, write_output
 from rope_viz.cli.spec import NAMES, read_config, read_model, tokens
 from rope_viz.embedding.spec import RopeSpec
@@ -50,6 +51,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--limit", type=tokens, help="that limit, such as 8k, in place of the model's")
     parser.add_argument("-o", "--output", metavar="FILE", help="the distances as plot.svg, .pdf, .png, .html or .csv")
     parser.add_argument("--json", action="store_true", help="as JSON, with every finding")
+    add_hub_flag(parser)
     parser.set_defaults(run=run)
 
 

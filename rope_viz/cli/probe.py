@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rope_viz.cli.hub_access import add_hub_flag
 from rope_viz.cli.spec import NAMES, named, read_config, read_model, refuse_diffusion, seconds, tokens
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.probe.ask_probe import ENGINES, Asked, ask_engine, ask_server
@@ -49,6 +50,7 @@ def add_make(tasks: Any) -> None:
         "--overrides", metavar="JSON", help="the overrides that the engine is started with; `ask --engine` passes them"
     )
     maker.add_argument("--gguf", action="store_true", help="write probe.gguf for llama.cpp, too")
+    add_hub_flag(maker)
     maker.set_defaults(run=run_make)
 
 
@@ -68,6 +70,7 @@ def add_ask(tasks: Any) -> None:
     asker.add_argument("--longest", type=tokens, default=LONGEST, help=f"longest prompt; default: {LONGEST} tokens")
     asker.add_argument("--timeout", type=seconds, default=120.0, help="seconds for one whole request; default: 120")
     asker.add_argument("--json", action="store_true", help="as JSON, with the distance of every hypothesis")
+    add_hub_flag(asker)
     asker.set_defaults(run=run_ask)
 
 

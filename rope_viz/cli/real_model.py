@@ -31,8 +31,8 @@ def add_measure(commands: Any) -> None:
         "measure",
         description="Run a model on a text. Write the jobs of its heads, what every pair adds to them, and its loss "
         "by position without scaling and with linear interpolation, NTK and YaRN, to a JSON file for the pages Heads "
-        "and Recall. The memory that this takes is estimated first. A GGUF file needs PyTorch and the tokenizers "
-        "package, a folder PyTorch and transformers. Nothing is downloaded, and no code from the folder runs. With "
+        "and Recall. The memory that this takes is estimated first. A GGUF file needs PyTorch and rope-viz[gguf], a "
+        "folder PyTorch and transformers. Nothing is downloaded, and no code from the folder runs. With "
         "--bands, also what the model loses when some pairs of some heads change: loss by position and needles found "
         "by depth, over several texts, with intervals. The same command continues an interrupted file, and another "
         "change is added to it.",
@@ -215,7 +215,7 @@ def add_capture(commands: Any) -> None:
     taken = commands.add_parser(
         "capture",
         description="Run a model on a text. Write q and k of the chosen layers and heads, before rotation, to a "
-        "safetensors file for the Heads page. A GGUF file needs the tokenizers package, another model transformers "
+        "safetensors file for the Heads page. A GGUF file needs rope-viz[gguf], another model transformers "
         "and PyTorch. Nothing is downloaded, and no code from the model's folder runs.",
     )
     taken.add_argument(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import shlex
 from pathlib import Path
 from typing import Any
 
 from rope_viz.cli.figure import read_flags
+from rope_viz.cli.hub_access import add_hub_flag
 from rope_viz.cli.language import add_language_flag
 from rope_viz.cli.output import STDOUT, check_folder, write_output
 from rope_viz.cli.spec import add_spec_flags
@@ -27,15 +29,12 @@ def add(commands: Any) -> None:
     )
     add_spec_flags(command, length=False)
     command.add_argument("-o", "--output", metavar="FILE", required=True, help="report.html or report.md; - is stdout")
-    command.add_argument(
-        "--all",
-        metavar="FOLDER|FILE",
-        help="write a site into the folder -o: a page with check, memory and three pictures for each config of a "
-        "folder, or for each line of a file. A run that was interrupted goes on",
-    )
-    command.add_argument("--full", action="store_true", help="with --all: every picture of every page")
+    # Flags of former releases, which say where they went.
+    command.add_argument("--all", help=argparse.SUPPRESS)
+    command.add_argument("--full", action="store_true", help=argparse.SUPPRESS)
     command.add_argument("--format", choices=FORMATS, help="default: by the ending of the file")
     add_language_flag(command)
+    add_hub_flag(command)
     command.set_defaults(run=run)
 
 
@@ -45,9 +44,9 @@ def run(parsed: argparse.Namespace) -> int:
 
     path = Path(parsed.output)
     if parsed.all is not None:
-        return write_all(parsed, path)
+        raise ValueError(f"report --all has become a part of site: {write_site_command(parsed)}")
     if parsed.full:
-        raise ValueError("--full belongs to --all; a report on one model has every picture")
+        raise ValueError("--full is a flag of `rope-viz site` now; a report on one model has every picture")
     form = parsed.format or {".html": "html", ".htm": "html", ".md": "md", ".markdown": "md"}.get(path.suffix.lower())
     if form is None:
         if parsed.output == STDOUT:
@@ -75,19 +74,15 @@ def run(parsed: argparse.Namespace) -> int:
     return 0
 
 
-def write_all(parsed: argparse.Namespace, site: Path) -> int:
-    """Write the site of many models into a folder and return the exit code."""
-    from rope_viz.cli import report_all
-
-    if parsed.model is not None or parsed.format is not None:
-        raise ValueError("--all takes no CONFIG and no --format: it reads a folder or a file, and writes a site")
-    if parsed.output == STDOUT or site.suffix.lower() in (".html", ".htm", ".md"):
-        raise ValueError("a site is a folder: name one, as in -o site")
-    check_folder(site, MARKER)
-    site.mkdir(parents=True, exist_ok=True)
-    write_output(site / MARKER, b"")
-    with use_language(parsed.language):
-        return report_all.write_site(parsed.all, site, is_full=parsed.full)
+def write_site_command(parsed: argparse.Namespace) -> str:
+    """Return the command that does what `report --all` did."""
+    words = ["rope-viz", "site"]
+    words += [parsed.all] if Path(parsed.all).is_dir() else ["--list", parsed.all]
+    words += ["-o", parsed.output]
+    words += ["--full"] if parsed.full else []
+    words += ["--hub"] if parsed.hub else []
+    words += ["--language", parsed.language] if parsed.language != "en" else []
+    return shlex.join(words)
 
 
 def folder_of(path: Path) -> Path:

@@ -12,6 +12,7 @@ from typing import Any
 from rope_viz.advice.plan.config_file import IN_VAIN, find_new_findings
 from rope_viz.advice.plan.export import TARGETS, Export, export, find_target
 from rope_viz.advice.training.trainer_export import WRITERS, TrainerExport, export_training
+from rope_viz.cli.hub_access import add_hub_flag
 from rope_viz.cli.list_commands import print_rows, remarks
 from rope_viz.cli.override_flags import Override, add_override_flags, read_override
 from rope_viz.cli.spec import (
@@ -60,6 +61,7 @@ def add_runtimes(commands: Any) -> None:
     )
     add_override_flags(served)
     served.add_argument("--json", action="store_true", help="as JSON, with the frequencies")
+    add_hub_flag(served)
     served.set_defaults(run=run_runtimes)
 
 
@@ -77,6 +79,7 @@ def add_export(commands: Any) -> None:
     )
     given.add_argument("--changes", action="store_true", help="print only the keys of config.json that change")
     given.add_argument("--json", action="store_true", help="as JSON, with what the runtime computes from it")
+    add_hub_flag(given)
     given.set_defaults(run=run_export)
 
 

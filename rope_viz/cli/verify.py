@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from rope_viz.advice.verify.conformance import make_kit
+from rope_viz.cli.hub_access import add_hub_flag
 from rope_viz.cli.spec import NAMES, named, read_config, read_model, tokens
 from rope_viz.embedding.spec import FloatArray, RopeSpec, require_number
 from rope_viz.models.formats.gguf import read_header, summarise_header
@@ -53,6 +54,7 @@ def add_verify(commands: Any) -> None:
     asked.add_argument("--layer", help="layer type, such as full_attention")
     asked.add_argument("--length", type=tokens, help="current length, for methods that depend on it")
     asked.add_argument("--json", action="store_true", help="as JSON, with the largest ratio")
+    add_hub_flag(asked)
     asked.set_defaults(run=run_verify)
 
 

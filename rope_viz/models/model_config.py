@@ -30,8 +30,9 @@ from rope_viz.models.layer_patterns import (
 from rope_viz.models.long_names import cut_long_names, describe_long_names
 from rope_viz.models.no_rope_types import describe_doubt, describe_other_code
 from rope_viz.models.rope_config import build_specs, find_main_layer
+from rope_viz.models.rope_dicts import RopeDict, find_rope_dicts, list_ropes
 from rope_viz.models.rope_parameters import LAYER_TYPES, Layers, resolve_rope_parameters
-from rope_viz.models.text_config import Part, find_text_part, read_text_fields
+from rope_viz.models.text_config import Part, find_inside, find_text_part, read_text_fields
 from rope_viz.texts import cached_text_property
 from rope_viz.texts.sentences import describe_error
 from rope_viz.texts.texts import join_items
@@ -105,6 +106,12 @@ class ModelConfig:
         """Where the language model's keys are in the config; () where that is the top, or nowhere."""
         return self.part.path if self.part.is_in_file else ()
 
+    @functools.cached_property
+    def text(self) -> Mapping[str, Any]:
+        """The language model's part of the file, without class defaults; the whole file where it has none."""
+        part = find_inside(self.mapping, self.path)
+        return part if isinstance(part, Mapping) else {}
+
     @property
     def model_type(self) -> str:
         """The model type of the language model, empty where none is named."""
@@ -125,6 +132,13 @@ class ModelConfig:
         """The RoPE parameters by layer type, defaults filled in; "" is the only key where all layers share one."""
         with normalise_errors():
             return resolve_rope_parameters(self.fields)
+
+    @functools.cached_property
+    def rope_dicts(self) -> tuple[RopeDict, ...]:
+        """The rope dicts of the file that are read, in the order of precedence."""
+        ropes = list_ropes(self.text)
+        # Without one, nothing is asked of the layers, whose parameters may be unreadable.
+        return find_rope_dicts(ropes, self.path, self.fields, self.rope_parameters) if ropes else ()
 
     @functools.cached_property
     def specs(self) -> dict[str, RopeSpec]:

@@ -158,6 +158,13 @@ def has_attention_keys(config: Mapping[str, Any]) -> bool:
     return any(config.get(key) is not None for key in HEADS)
 
 
+def find_inside(part: Any, path: Path) -> Any:
+    """Return what a config has at a place, None where it has nothing there."""
+    for key in path:
+        part = part.get(key) if isinstance(part, Mapping) else None
+    return part
+
+
 def get_object(config: Mapping[str, Any], keys: Path) -> Mapping[str, Any] | None:
     """Return the object at a path, None where there is none. Raises `ValueError` where the value is no object."""
     part: Mapping[str, Any] | None = config

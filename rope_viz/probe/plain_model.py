@@ -1,22 +1,18 @@
-"""The models that need no other package: Llama and its like, with weights and forward pass in NumPy."""
+"""The probes that need no other package: weights of Llama and its like, for the forward pass in NumPy."""
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import FloatArray
-from rope_viz.kernels.reference import rotate
 from rope_viz.probe.answers import Targets
 from rope_viz.probe.hypotheses import Hypothesis, Rotation
 from rope_viz.probe.weights import STRENGTH, Float32, draw_matrix, draw_vector, round_to_bfloat16
-
-BLOCK = 256  # rows of attention at once
+from rope_viz.tiny_lm.numpy_model import LayerAttention, LayerWeights, Llama, run_layers
 
 ARCHITECTURES = {
     "llama": "LlamaForCausalLM",
@@ -27,6 +23,18 @@ ARCHITECTURES = {
 """{model type: its class} of those whose layers are those of Llama, with biases or norms of q and k."""
 DEFAULTS = {"rms_norm_eps": 1e-6, "tie_word_embeddings": False}
 """What their classes fill in, and mlx-lm requires."""
+
+TENSORS = {
+    **{name: f"self_attn.{name}_proj.weight" for name in "qkvo"},
+    **{name: f"mlp.{name}_proj.weight" for name in ("gate", "up", "down")},
+    **{f"{name}_bias": f"self_attn.{name}_proj.bias" for name in "qkvo"},
+    **{f"{name}_bias": f"mlp.{name}_proj.bias" for name in ("gate", "up", "down")},
+    "before_attention": "input_layernorm.weight",
+    "before_mlp": "post_attention_layernorm.weight",
+    "q_norm": "self_attn.q_norm.weight",
+    "k_norm": "self_attn.k_norm.weight",
+}
+"""{field of `LayerWeights`: the tensor's name in a layer of transformers}."""
 
 
 def is_plain(config: Mapping[str, Any]) -> bool:
@@ -91,121 +99,76 @@ def compute_log_probs(
     hypotheses: Mapping[str, Hypothesis],
 ) -> dict[str, FloatArray]:
     """Return the log-probabilities of the targets under each hypothesis that rotates no more than a head has."""
-    ids, last = np.asarray(prompt), config["num_hidden_layers"] - 1
+    model, ids = build_model(config, weights), np.asarray(prompt)
     rows, places = np.unique(targets[:, 0], return_inverse=True)
-    every = np.arange(len(ids))
-    start = weights["model.embed_tokens.weight"][ids]
-    first = project_inputs(config, weights, 0, start, rows if last == 0 else every)
     found = {}
     for name, hypothesis in hypotheses.items():
-        if any(2 * one.inv_freq.size > find_head_size(config) for one in hypothesis.layers.values()):
+        if any(2 * one.inv_freq.size > model.head_dim for one in hypothesis.layers.values()):
             continue
-        tables = {layer: make_table(one, hypothesis, len(ids)) for layer, one in hypothesis.layers.items()}
-        hidden, projected = start, first
-        for layer in range(last + 1):
-            chosen = rows if layer == last else every
-            if layer:
-                projected = project_inputs(config, weights, layer, hidden, chosen)
-            hidden = apply_layer(config, weights, layer, hidden, projected, chosen, hypothesis, tables)
-        logits = normalise(hidden, weights["model.norm.weight"], config) @ find_head(weights).T
+        state = run_layers(model, ids, describe_layers(config, hypothesis, len(ids)), rows)
+        logits = state @ model.unembedding.T
         most = logits.max(axis=1)
         total = most + np.log(np.exp(logits - most[:, None]).sum(axis=1))
         found[name] = (logits[places, targets[:, 1]] - total[places]).astype(np.float64)
     return found
 
 
-def find_head(weights: Mapping[str, Float32]) -> Float32:
-    """Return the matrix of the logits, which may be that of the embeddings."""
-    return weights.get("lm_head.weight", weights["model.embed_tokens.weight"])
+def build_model(config: Mapping[str, Any], weights: Mapping[str, Float32]) -> Llama:
+    """Return the model of a probe."""
+    embedding = weights["model.embed_tokens.weight"]
+    layers = [
+        LayerWeights(
+            **{
+                field: weights[f"model.layers.{layer}.{name}"]
+                for field, name in TENSORS.items()
+                if f"model.layers.{layer}.{name}" in weights
+            }
+        )
+        for layer in range(config["num_hidden_layers"])
+    ]
+    return Llama(
+        heads=config["num_attention_heads"],
+        epsilon=config.get("rms_norm_eps", DEFAULTS["rms_norm_eps"]),
+        embedding=embedding,
+        layers=tuple(layers),
+        norm=weights["model.norm.weight"],
+        unembedding=weights.get("lm_head.weight", embedding),
+    )
 
 
-def make_table(rotation: Rotation, hypothesis: Hypothesis, length: int) -> tuple[FloatArray, FloatArray]:
-    """Return cos and sin of every position, shape (length, pairs), from angles in float32 as engines have them."""
+def describe_layers(config: Mapping[str, Any], hypothesis: Hypothesis, length: int) -> list[LayerAttention]:
+    """Return the attention of each layer under a hypothesis, for a prompt of this length."""
+    tables = {kind: make_table(rotation, hypothesis, length) for kind, rotation in hypothesis.layers.items()}
+    found = []
+    for layer in range(config["num_hidden_layers"]):
+        kind = "" if "" in hypothesis.layers else config["layer_types"][layer]
+        window = find_window(config, layer) if hypothesis.has_windows else None
+        cos, sin = tables[kind]
+        found.append(
+            LayerAttention(
+                cos,
+                sin,
+                pairing=hypothesis.layers[kind].pairing,
+                scale=hypothesis.softmax_multiplier / math.sqrt(find_head_size(config)),
+                window=None if window is None else window + hypothesis.wider,
+            )
+        )
+    return found
+
+
+def make_table(rotation: Rotation, hypothesis: Hypothesis, length: int) -> tuple[Float32, Float32]:
+    """Return cos and sin of every position, shape (length, pairs), with the attention factor.
+
+    The angles are in float32, as engines have them.
+    """
     positions = np.arange(hypothesis.shift, hypothesis.shift + length, dtype=np.float32)
     angles = positions[:, None] * rotation.inv_freq.astype(np.float32)
     if hypothesis.rounds_angles:
         angles = round_to_bfloat16(angles)
-    return np.cos(angles.astype(np.float64)), np.sin(angles.astype(np.float64))
-
-
-def project(weights: Mapping[str, Float32], name: str, values: Float32) -> Float32:
-    """Return what a matrix of this name, with its bias, makes of values."""
-    out: Float32 = values @ weights[f"{name}.weight"].T
-    bias = weights.get(f"{name}.bias")
-    return out if bias is None else out + bias
-
-
-def project_inputs(
-    config: Mapping[str, Any], weights: Mapping[str, Float32], layer: int, hidden: Float32, rows: NDArray[np.intp]
-) -> tuple[Float32, Float32, Float32]:
-    """Return q at these rows, k and v of one layer before rotation, shape (tokens, heads, size)."""
-    start, size = f"model.layers.{layer}", find_head_size(config)
-    inputs = normalise(hidden, weights[f"{start}.input_layernorm.weight"], config)
-    found = []
-    for name, values in (("q", inputs[rows]), ("k", inputs), ("v", inputs)):
-        out = project(weights, f"{start}.self_attn.{name}_proj", values).reshape(len(values), -1, size)
-        norm = weights.get(f"{start}.self_attn.{name}_norm.weight")
-        found.append(out if norm is None else normalise(out, norm, config))
-    return found[0], found[1], found[2]
-
-
-def apply_layer(
-    config: Mapping[str, Any],
-    weights: Mapping[str, Float32],
-    layer: int,
-    hidden: Float32,
-    projected: tuple[Float32, Float32, Float32],
-    rows: NDArray[np.intp],
-    hypothesis: Hypothesis,
-    tables: Mapping[str, tuple[FloatArray, FloatArray]],
-) -> Float32:
-    """Return the output of one layer at these rows, from its q, k and v before rotation."""
-    start = f"model.layers.{layer}"
-    kind = "" if "" in hypothesis.layers else config["layer_types"][layer]
-    rotation, (q, k, v) = hypothesis.layers[kind], projected
-    turn = functools.partial(
-        rotate, table=tables[kind], pairing=rotation.pairing, attention_factor=rotation.attention_factor
-    )
-    window = find_window(config, layer) if hypothesis.has_windows else None
-    window = window and window + hypothesis.wider
-    scale = hypothesis.softmax_multiplier / math.sqrt(q.shape[-1])
-    mixed = attend(turn(q, rows), turn(k, np.arange(len(k))), v, rows, window, scale)
-    hidden = hidden[rows] + project(weights, f"{start}.self_attn.o_proj", mixed.reshape(len(rows), -1))
-    inputs = normalise(hidden, weights[f"{start}.post_attention_layernorm.weight"], config)
-    gate = project(weights, f"{start}.mlp.gate_proj", inputs)
-    falling: Float32 = np.exp(-gate)
-    inner: Float32 = gate / (falling + 1) * project(weights, f"{start}.mlp.up_proj", inputs)
-    out: Float32 = hidden + project(weights, f"{start}.mlp.down_proj", inner)
-    return out
-
-
-def attend(q: Float32, k: Float32, v: Float32, rows: NDArray[np.intp], window: int | None, scale: float) -> Float32:
-    """Return what attention mixes at these rows, shape (rows, heads, size), in blocks that fit the cache."""
-    share = q.shape[1] // k.shape[1]
-    out = np.empty_like(q)
-    places = np.arange(len(k))
-    for first in range(0, len(rows), BLOCK):
-        asked = rows[first : first + BLOCK]
-        end = asked.max() + 1
-        begin = 0 if window is None else max(0, int(asked.min()) - window + 1)
-        hidden = places[begin:end] > asked[:, None]
-        if window is not None:
-            hidden |= places[begin:end] <= asked[:, None] - window
-        for head in range(q.shape[1]):
-            keys, values = (part[begin:end, head // share] for part in (k, v))
-            scores = q[first : first + BLOCK, head] @ keys.T * np.float32(scale)
-            scores[hidden] = -np.inf
-            scores -= scores.max(axis=1, keepdims=True)
-            np.exp(scores, out=scores)
-            out[first : first + BLOCK, head] = scores @ values / scores.sum(axis=1, keepdims=True)
-    return out
-
-
-def normalise(values: Float32, weight: Float32, config: Mapping[str, Any]) -> Float32:
-    """Return the RMS norm over the last axis."""
-    mean = np.mean(values * values, axis=-1, keepdims=True)
-    out: Float32 = values / np.sqrt(mean + np.float32(config.get("rms_norm_eps", DEFAULTS["rms_norm_eps"]))) * weight
-    return out
+    exact = angles.astype(np.float64)
+    cos: Float32 = (rotation.attention_factor * np.cos(exact)).astype(np.float32)
+    sin: Float32 = (rotation.attention_factor * np.sin(exact)).astype(np.float32)
+    return cos, sin
 
 
 def find_window(config: Mapping[str, Any], layer: int) -> int | None:

@@ -55,24 +55,38 @@ class Badge:
     content: bytes
 
 
-def make_badges(sources: Mapping[str, bytes | str]) -> dict[str, Badge]:
-    """Return {stem of a page: badge} of the models that have one; `sources` are those of `report_site.render_page`."""
+def badge_file(stem: str) -> str:
+    """Return the place of a model's badge in the site."""
+    return f"{BADGES}/{stem}.svg"
+
+
+def preview_file(stem: str) -> str:
+    """Return the place of a link preview in the site; `stem` is a page of `FILES` or that of a model's page."""
+    return f"{PREVIEWS}/{stem}.png"
+
+
+def make_model_badge(source: bytes | str, stem: str) -> Badge | None:
+    """Return the badge of a model, None where it has none; `source` is that of `report_site.render_page`."""
+    with contextlib.suppress(ValueError, ArithmeticError):
+        request, _ = report_site.read_report_request(source)
+        name = request.subject.name if isinstance(source, str) else stem
+        return Badge(name, make_badge(request.subject.config or {}, name))
+    return None
+
+
+def render_model_preview(source: bytes | str, public: str) -> bytes | None:
+    """Return the PNG of a model's link preview, None where it cannot be drawn."""
+    with contextlib.suppress(ValueError, ArithmeticError):
+        request, _ = report_site.read_report_request(source)
+        return render_preview(PICTURES["models"], request, public)
+    return None
+
+
+def render_page_previews(public: str) -> dict[str, bytes]:
+    """Return {file: PNG} of the link previews of the pages that are not about one model."""
     found = {}
-    for stem, source in sources.items():
-        with contextlib.suppress(ValueError, ArithmeticError):
-            request, _ = report_site.read_report_request(source)
-            name = request.subject.name if isinstance(source, str) else stem
-            found[stem] = Badge(name, make_badge(request.subject.config or {}, name))
-    return found
-
-
-def render_previews(sources: Mapping[str, bytes | str], public: str) -> dict[str, bytes]:
-    """Return {page or stem: PNG} of the link previews, of the models that can be drawn."""
-    found = {page: render_preview(picture, default_request(picture), public) for page, picture in PICTURES.items()}
-    for stem, source in sources.items():
-        with contextlib.suppress(ValueError, ArithmeticError):
-            request, _ = report_site.read_report_request(source)
-            found[stem] = render_preview(PICTURES["models"], request, public)
+    for page, picture in PICTURES.items():
+        found[preview_file(page)] = render_preview(picture, default_request(picture), public)
     return found
 
 
@@ -82,21 +96,27 @@ class StaticSite:
 
     public: str = ""
     models_file: ClassVar[str] = FILES["models"]
+    missing_file: ClassVar[str] = "404.html"
+    files: ClassVar[tuple[str, ...]] = (*FILES.values(), missing_file)
+    """All pages but those of the models."""
 
-    def pages(self, badges: Mapping[str, Badge]) -> dict[str, bytes]:
-        """Return {file: content} of all pages but those of the models."""
+    def pages(self, badges: Mapping[str, str]) -> dict[str, bytes]:
+        """Return {file: content} of the pages but those of models and their list.
+
+        `badges` is {stem of a page: the model's name}.
+        """
         return {
             FILES["home"]: self.home_page(),
             FILES["learn"]: self.learn_page(),
             FILES["differences"]: self.differences_page(badges),
-            "404.html": self.missing_page(),
+            self.missing_file: self.missing_page(),
         }
 
     def head(self, title: str, file: str, preview: str) -> str:
         """Return the style and the tags of a page, for its head; without an address the preview's is relative."""
         url = f"{self.public}/{file.removesuffix('index.html')}" if self.public else ""
         up = "../" * file.count("/")
-        image = f"{self.public}/{PREVIEWS}/{preview}.png" if self.public else f"{up}{PREVIEWS}/{preview}.png"
+        image = f"{self.public}/{preview_file(preview)}" if self.public else f"{up}{preview_file(preview)}"
         tags = format_tags(title, str(hands.TEXTS("headline")), url=url, image=image, public=self.public)
         return f"{STYLE}{tags}"
 
@@ -126,7 +146,7 @@ class StaticSite:
         """Return the list of the models' pages."""
         return report_site.index_page(entries, before=navigation("models"), head=self.head_of("models"))
 
-    def differences_page(self, badges: Mapping[str, Badge]) -> bytes:
+    def differences_page(self, badges: Mapping[str, str]) -> bytes:
         """Return the table of all models of the list in all runtimes, and the badges."""
         rows = list_answers().values()
         title = DIFFERENCES("heading")
@@ -146,10 +166,10 @@ class StaticSite:
         page = f"{navigation('differences')}<main>{''.join(parts)}</main>"
         return report.document(html.escape(f"{title} · {NAME}"), page, self.head_of("differences"))
 
-    def _format_badges(self, badges: Mapping[str, Badge]) -> str:
+    def _format_badges(self, badges: Mapping[str, str]) -> str:
         out = [f"<h2>{TEXTS('table.badges')}</h2><p>{DIFFERENCES('badge.about')}</p>"]
-        for stem, badge in badges.items():
-            alt, file = html.escape(TEXTS("table.badge_alt", model=badge.name)), f"{BADGES}/{stem}.svg"
+        for stem, name in badges.items():
+            alt, file = html.escape(TEXTS("table.badge_alt", model=name)), badge_file(stem)
             out.append(f'<p><img src="{file}" alt="{alt}" height="20"></p>')
             if self.public:
                 anchor = f"#{stem}" if stem in list_answers() else ""

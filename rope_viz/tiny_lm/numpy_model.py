@@ -1,15 +1,16 @@
 """Forward pass of the Llama family in NumPy, with exact attention in bounded memory at any length.
 
 Llama: https://arxiv.org/abs/2302.13971; weights have the names of transformers' `LlamaForCausalLM`, whose logits are
-matched to 1e-4 (tests/tiny_lm/test_numpy_model.py). Fields of `LayerWeights` and `TinyLm` with a default are for the
-models of a GGUF file: grouped keys, biases (Qwen2), norms of q and k (Qwen3), GELU and a scaled embedding (Gemma).
+matched to 1e-4 (tests/tiny_lm/test_numpy_model.py). Fields of `LayerWeights` and `Llama` with a default are for the
+models of a GGUF file and for probes: grouped keys, biases (Qwen2), norms of q and k (Qwen3), GELU and a scaled
+embedding (Gemma). Those of `LayerAttention` are for probes.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -19,7 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rope_viz.embedding.exact_angles import exact_angles
-from rope_viz.embedding.spec import RopeSpec, require_number, short_repr
+from rope_viz.embedding.spec import Pairing, RopeSpec, require_number, short_repr
+from rope_viz.kernels.reference import pair_slices
 from rope_viz.models.model_config import from_config
 from rope_viz.storage.read_file import read_limited_text
 from rope_viz.studies.heads import Turning
@@ -54,21 +56,22 @@ class LayerWeights:
     v_bias: Floats | None = None
     q_norm: Floats | None = None
     k_norm: Floats | None = None
+    o_bias: Floats | None = None
+    gate_bias: Floats | None = None
+    up_bias: Floats | None = None
+    down_bias: Floats | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class TinyLm:
-    """A loaded tiny_lm. `spec` is the embedding that it was trained with."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Llama:
+    """The weights of a model of the Llama family, without its rotary embedding."""
 
-    name: str
-    spec: RopeSpec
     heads: int
     epsilon: float
     embedding: Floats
     layers: tuple[LayerWeights, ...]
     norm: Floats
     unembedding: Floats
-    config: Mapping[str, Any]
     activation: str = "silu"
     embedding_scale: float = 1.0
 
@@ -87,6 +90,30 @@ class TinyLm:
         tied = self.unembedding is self.embedding
         sizes = sum(part.size for layer in self.layers for part in vars(layer).values() if part is not None)
         return int(sizes + self.norm.size + self.embedding.size + (0 if tied else self.unembedding.size))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TinyLm(Llama):
+    """A loaded tiny_lm. `spec` is the embedding that it was trained with."""
+
+    name: str
+    spec: RopeSpec
+    config: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class LayerAttention:
+    """How the attention of a layer rotates q and k, scales the scores, and how far back it sees.
+
+    `cos` and `sin` are (tokens, pairs) and include the attention factor. `scale` None is 1/√d. `window` is in tokens,
+    the query's own included; None is all of them.
+    """
+
+    cos: Floats
+    sin: Floats
+    pairing: Pairing = "half"
+    scale: float | None = None
+    window: int | None = None
 
 
 def load(folder: str | Path) -> TinyLm:
@@ -199,57 +226,89 @@ def hidden(
     All layers but the last compute every token, the last one only the wanted rows.
     """
     cos, sin = table(model, turn or Turning.from_spec(model.spec, len(ids)), len(ids))
+    return run_layers(model, ids, [LayerAttention(cos, sin)] * len(model.layers), wanted, see)
+
+
+def run_layers(
+    model: Llama,
+    ids: Tokens,
+    attentions: Sequence[LayerAttention],
+    wanted: Tokens,
+    see: Callable[[int, AttentionInputs], None] | None = None,
+) -> Floats:
+    """Return the final normalised state as `hidden` does, with one `LayerAttention` for each layer."""
     all_rows = np.arange(len(ids))
     x: Floats = model.embedding[ids] * np.float32(model.embedding_scale)
     activate = ACTIVATIONS[model.activation]
-    for index, layer in enumerate(model.layers):
+    for index, (layer, how) in enumerate(zip(model.layers, attentions, strict=True)):
         rows = wanted if index == len(model.layers) - 1 else all_rows
         y = rms_norm(x, layer.before_attention, model.epsilon)
         x, query_input = (x, y) if len(rows) == len(ids) else (x[rows], y[rows])
-        q = project(query_input, layer.q, layer.q_bias, model.heads)
-        k, v = (project(y, *part, model.key_heads) for part in ((layer.k, layer.k_bias), (layer.v, layer.v_bias)))
+
+        q = split_heads(project(query_input, layer.q, layer.q_bias), model.heads)
+        k = split_heads(project(y, layer.k, layer.k_bias), model.key_heads)
+        v = split_heads(project(y, layer.v, layer.v_bias), model.key_heads)
         q = q if layer.q_norm is None else rms_norm(q, layer.q_norm, model.epsilon)
         k = k if layer.k_norm is None else rms_norm(k, layer.k_norm, model.epsilon)
-        rotated_q, rotated_k = rotate(q, cos[rows], sin[rows]), rotate(k, cos, sin)
+        rotated_q = rotate(q, how.cos[rows], how.sin[rows], how.pairing)
+        rotated_k = rotate(k, how.cos, how.sin, how.pairing)
         if see is not None:
             see(index, AttentionInputs(q, k, rotated_q, rotated_k, rows))
-        x = x + attend(rotated_q, rotated_k, v, rows) @ layer.o.T
+        mixed = attend(rotated_q, rotated_k, v, rows, scale=how.scale, window=how.window)
+        x = x + project(mixed, layer.o, layer.o_bias)
+
         y = rms_norm(x, layer.before_mlp, model.epsilon)
-        x += (activate(y @ layer.gate.T) * (y @ layer.up.T)) @ layer.down.T
+        inner = activate(project(y, layer.gate, layer.gate_bias)) * project(y, layer.up, layer.up_bias)
+        x += project(inner, layer.down, layer.down_bias)
     return rms_norm(x, model.norm, model.epsilon)
 
 
-def attend(q: Floats, k: Floats, v: Floats, rows: Tokens) -> Floats:
+def attend(
+    q: Floats,
+    k: Floats,
+    v: Floats,
+    rows: Tokens,
+    *,
+    scale: float | None = None,
+    window: int | None = None,
+) -> Floats:
     """Return softmax(q·k/√d) v over the keys up to each row, (rows, heads·d), with few scores in memory at once.
 
-    `k` and `v` are (key heads, tokens, d); neighbouring heads of `q` share a key head.
+    `k` and `v` are (key heads, tokens, d); neighbouring heads of `q` share a key head. `scale` is in the place of 1/√d,
+    and `window` is the number of keys that a row sees at most.
     """
     heads, count, dim = q.shape
     out = np.empty((count, heads, dim), dtype=np.float32)
     buffer = np.empty(ROWS * KEYS, dtype=np.float32)
-    q = q * np.float32(dim**-0.5)
+    q = q * np.float32(dim**-0.5 if scale is None else scale)
     for head in range(heads):
         key = head * len(k) // heads
         most = float(lengths(q[head]).max() * lengths(k[key]).max())
         for first in range(0, count, ROWS):
             block = slice(first, min(first + ROWS, count))
-            out[block, head] = attend_rows(q[head, block], k[key], v[key], rows[block], buffer, most)
+            out[block, head] = attend_rows(q[head, block], k[key], v[key], rows[block], buffer, most, window)
     return out.reshape(count, heads * dim)
 
 
-def attend_rows(q: Floats, k: Floats, v: Floats, rows: Tokens, buffer: Floats, most: float) -> Floats:
+def attend_rows(
+    q: Floats, k: Floats, v: Floats, rows: Tokens, buffer: Floats, most: float, window: int | None = None
+) -> Floats:
     """Return one head's softmax(q·k) v for at most `ROWS` rows, (rows, d), as many keys at a time as `buffer` holds.
 
     No score is beyond `most`. Where that is small, the exponential needs no row's maximum subtracted.
     """
     seen, step = int(rows[-1]) + 1, len(buffer) // len(rows)
+    first = 0 if window is None else max(0, int(rows[0]) + 1 - window)
     found, total = np.zeros_like(q), np.zeros((len(q), 1), dtype=np.float32)
-    highest = np.full_like(total, -np.inf)
-    for begin in range(0, seen, step):
+    # A row whose window begins later sees none of the first keys: a maximum of -inf would make NaN of it.
+    highest = np.full_like(total, -np.inf if window is None else -most)
+    for begin in range(first, seen, step):
         end = min(begin + step, seen)
         scores = buffer[: len(rows) * (end - begin)].reshape(len(rows), -1)
         np.matmul(q, k[begin:end].T, out=scores)
         hide_later_keys(scores, begin, rows)
+        if window is not None:
+            hide_earlier_keys(scores, begin, rows, window)
         if most > SAFE:
             higher = np.maximum(highest, scores.max(axis=1, keepdims=True))
             shrink = np.exp(highest - higher)
@@ -284,6 +343,14 @@ def hide_later_keys(scores: Floats, begin: int, rows: Tokens) -> None:
     late[np.arange(first, begin + scores.shape[1]) > rows[:, None]] = UNSEEN
 
 
+def hide_earlier_keys(scores: Floats, begin: int, rows: Tokens, window: int) -> None:
+    """Set the scores of keys before each row's window to -inf, as `hide_later_keys` does for later ones."""
+    # Only keys before the last row's window can be hidden.
+    end = min(int(rows[-1]) + 1 - window, begin + scores.shape[1])
+    early = scores[:, : max(end - begin, 0)]
+    early[np.arange(begin, begin + early.shape[1]) <= rows[:, None] - window] = UNSEEN
+
+
 def table(model: TinyLm, turn: Turning, tokens: int) -> tuple[Floats, Floats]:
     """Return cos and sin of every position, (tokens, pairs), including the attention factor."""
     if 2 * len(turn.inv_freq) != model.head_dim:
@@ -293,21 +360,23 @@ def table(model: TinyLm, turn: Turning, tokens: int) -> tuple[Floats, Floats]:
     return tuple((turn.attention_factor * part).astype(np.float32) for part in (np.cos(angle), np.sin(angle)))  # type: ignore[return-value]
 
 
-def rotate(x: Floats, cos: Floats, sin: Floats) -> Floats:
-    """Rotate every pair (i, i + d/2) of (heads, tokens, d)."""
-    half = x.shape[-1] // 2
+def rotate(x: Floats, cos: Floats, sin: Floats, pairing: Pairing = "half") -> Floats:
+    """Rotate the pairs of (heads, tokens, d); dimensions beyond the pairs stay."""
+    pairs = cos.shape[-1]
+    first, second = pair_slices(pairs, pairing)
     out = np.empty_like(x)
-    np.multiply(x[..., :half], cos, out=out[..., :half])
-    out[..., :half] -= x[..., half:] * sin
-    np.multiply(x[..., half:], cos, out=out[..., half:])
-    out[..., half:] += x[..., :half] * sin
+    out[..., 2 * pairs :] = x[..., 2 * pairs :]
+    np.multiply(x[..., first], cos, out=out[..., first])
+    out[..., first] -= x[..., second] * sin
+    np.multiply(x[..., second], cos, out=out[..., second])
+    out[..., second] += x[..., first] * sin
     return out
 
 
-def project(x: Floats, weight: Floats, bias: Floats | None, heads: int) -> Floats:
-    """Return a projection of (tokens, width) by heads, (heads, tokens, d)."""
-    y = x @ weight.T
-    return split_heads(y if bias is None else y + bias, heads)
+def project(x: Floats, weight: Floats, bias: Floats | None) -> Floats:
+    """Return a projection of (tokens, width), (tokens, out)."""
+    y: Floats = x @ weight.T
+    return y if bias is None else y + bias
 
 
 def split_heads(x: Floats, heads: int) -> Floats:

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from rope_viz.advice.lint import check, repair
-from rope_viz.advice.lint.lint_context import View
 from rope_viz.advice.lint.rules import misspelled_keys
 from rope_viz.models.architecture import all_architectures
 from rope_viz.models.catalog import catalog
+from rope_viz.models.model_config import ModelConfig
 from tests.configs import llama, yarn
 
 ROOT = Path(__file__).parents[1]
@@ -35,7 +35,7 @@ def find_misspelled(config):
 
 def list_alarms(config):
     try:
-        return [one.message for one in misspelled_keys(View(config))]
+        return [one.message for one in misspelled_keys(ModelConfig.read(config))]
     except ValueError:
         return []  # no text RoPE
 

@@ -1,5 +1,6 @@
 """The command line answers in numbers, in JSON and in exit codes."""
 
+import argparse
 import dataclasses
 import io
 import json
@@ -315,6 +316,33 @@ def test_help_of_a_command_loads_at_most_one_other_command(name):
     assert f"rope_viz.cli.{COMMANDS[name][0]}" in loaded
     assert len(loaded & commands) <= 2
     assert loaded.isdisjoint({"streamlit", "uvicorn", "torch", "matplotlib", "plotly"})
+
+
+def list_parsers(parser):
+    """Yield a parser and those of its subcommands."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from list_parsers(inner)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_argument_that_promises_hub_has_the_flag(name):
+    """`NAMES`, the help of an argument that takes the name of a config, says that --hub fetches it."""
+    for parser in list_parsers(make_parser([name])):
+        with_flag = any("--hub" in action.option_strings for action in parser._actions)
+        promised = any("--hub" in str(action.help) for action in parser._actions)
+        assert with_flag or not promised, parser.prog
+
+
+@pytest.mark.parametrize(("name", "threads"), [("check", "1"), ("search", "1"), ("capture", None), ("app", None)])
+def test_light_commands_have_one_thread_of_blas(name, threads):
+    code = "import os, sys; import rope_viz.cli.main; print(os.environ.get('OPENBLAS_NUM_THREADS'))"
+    environment = {key: value for key, value in os.environ.items() if key != "OPENBLAS_NUM_THREADS"}
+    command = [sys.executable, "-c", code, name]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(threads)
 
 
 GEMMA3 = {

@@ -9,6 +9,7 @@ import pytest
 
 from rope_viz.embedding.scaling import Linear, Yarn
 from rope_viz.embedding.spec import RopeSpec
+from rope_viz.kernels.reference import rotate
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import checkpoints, numpy_model, passkey, tasks
 
@@ -75,6 +76,41 @@ def test_large_scores_do_not_overflow():
     scores = np.where(np.tri(40, dtype=bool), (q[0].astype(float) @ k[0].T) / 2.0, -np.inf)
     found = numpy_model.attend(q, k, k, np.arange(40))
     np.testing.assert_allclose(found, k[0, scores.argmax(axis=1)], rtol=1e-5)
+
+
+def written_attention(q, k, rows, scale, window):
+    """Softmax attention in float64 with a mask of all pairs; the keys are the values."""
+    places = np.arange(len(k))
+    distance = rows[:, None] - places
+    scores = np.where((distance >= 0) & (distance < window), q.astype(float) @ k.T * scale, -np.inf)
+    shares = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return shares / shares.sum(axis=1, keepdims=True) @ k
+
+
+@pytest.mark.parametrize("strength", [1.0, 100.0])
+@pytest.mark.parametrize("window", [1, 3, 40, 300, 1000])
+def test_window_and_scale_are_those_of_a_mask(strength, window, monkeypatch):
+    """With large scores too, where a row may see none of the first keys of its block."""
+    monkeypatch.setattr(numpy_model, "ROWS", 64)
+    monkeypatch.setattr(numpy_model, "KEYS", 16)
+    generator = np.random.default_rng(1)
+    q, k = (strength * generator.normal(size=(2, 1, 300, 8))).astype(np.float32)
+    for rows in (np.arange(300), np.array([0, 1, 150, 299])):
+        found = numpy_model.attend(q[:, rows], k, k, rows, scale=0.05, window=window)
+        wanted = written_attention(q[0, rows], k[0], rows, 0.05, window)
+        np.testing.assert_allclose(found, wanted, atol=2e-4 * strength)
+
+
+@pytest.mark.parametrize("pairing", ["half", "interleaved"])
+@pytest.mark.parametrize("pairs", [2, 5, 8])
+def test_rotation_is_that_of_the_reference(pairing, pairs):
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(3, 20, 16)).astype(np.float32)
+    inv_freq = 100.0 ** -np.arange(0.0, 1.0, 1.0 / pairs)
+    angles = np.arange(20)[:, None] * inv_freq
+    found = numpy_model.rotate(x, np.cos(angles).astype("f"), np.sin(angles).astype("f"), pairing)
+    wanted = rotate(x.swapaxes(0, 1), np.arange(20), inv_freq, pairing=pairing).swapaxes(0, 1)
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
 
 
 def test_selected_rows_match_the_whole():

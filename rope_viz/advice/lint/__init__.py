@@ -1,6 +1,6 @@
 """The check: what is wrong with a model's config.json, by how much, and the repaired config.
 
-Every rule is a generator of findings about a `View`. Its docstring tells what it looks for, and its source.
+Every rule is a generator of findings about a `ModelConfig`. Its docstring tells what it looks for, and its source.
 A rule may raise `ValueError` where the config cannot be read far enough.
 """
 
@@ -22,7 +22,7 @@ from rope_viz.advice.lint import (
     trained_scaling,
 )
 from rope_viz.advice.lint import multi_axis_rules as multi_axis
-from rope_viz.advice.lint.lint_context import TEXTS, Config, Finding, Severity, View
+from rope_viz.advice.lint.lint_context import TEXTS, Config, Finding, Severity, place_of
 from rope_viz.models.formats.json_source import source_file
 from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
 from rope_viz.models.no_rope_types import NoRope
@@ -37,7 +37,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 COMMON_NOTES = ("head-dim-derived", "base-too-small")
 """Rules whose notes most published configs get."""
 
-RULES: tuple[Callable[[View], Iterator[Finding]], ...] = (
+RULES: tuple[Callable[[ModelConfig], Iterator[Finding]], ...] = (
     rules.long_names,
     contradictions.numbers_as_text,
     key_places.misplaced_keys,
@@ -120,16 +120,16 @@ def check(config: Source, *, without: Sequence[str] = ()) -> list[Finding]:
     with normalise_errors():
         read = ModelConfig.read(config)
         # Rules may not change what the caller holds.
-        view = View(config if config is read else dataclasses.replace(read, mapping=copy.deepcopy(read.mapping)))
+        model = read if config is read else dataclasses.replace(read, mapping=copy.deepcopy(read.mapping))
     try:
-        alone = multi_axis.check_axes(view.config)
+        alone = multi_axis.check_axes(model.mapping)
         if alone is not None:
             return alone
-        place = view.place()
+        place = place_of(model)
     except ValueError as error:
         return [not_computable("", describe_error(error))]
     try:
-        _ = view.fields
+        _ = model.fields
     except NoRope as absence:
         return [
             Finding(
@@ -138,14 +138,14 @@ def check(config: Source, *, without: Sequence[str] = ()) -> list[Finding]:
         ]
     except ValueError:
         pass  # reported below, unless a rule has more to say
-    is_gguf = bool(source_file(view.config))
+    is_gguf = bool(source_file(model.mapping))
     left_out = {*without, *(SPELLINGS if is_gguf else ())}
-    found = [one for rule in RULES if rule_name(rule) not in left_out for one in run_rule(rule, view)]
+    found = [one for rule in RULES if rule_name(rule) not in left_out for one in run_rule(rule, model)]
     if is_gguf:
         # A repair would change a config.json, which the user does not have.
         found = [dataclasses.replace(one, repaired=None) for one in found]
     if not any(finding.severity == "error" for finding in found):
-        found += [not_computable(place, problem) for problem in view.model.problems]
+        found += [not_computable(place, problem) for problem in model.problems]
     return sort_by_severity(found)
 
 
@@ -195,10 +195,10 @@ def make_repairs(config: Source, *, least: Severity = "note") -> tuple[Config, t
     return current, tuple(made)
 
 
-def run_rule(rule: Callable[[View], Iterator[Finding]], view: View) -> list[Finding]:
+def run_rule(rule: Callable[[ModelConfig], Iterator[Finding]], model: ModelConfig) -> list[Finding]:
     """Return what one rule finds; nothing where the config cannot be read far enough for it."""
     try:
-        found = list(rule(view))
+        found = list(rule(model))
     except (ValueError, ArithmeticError, RecursionError):
         return []
     name, known = rule_name(rule), source_of(inspect.getdoc(rule) or "")

@@ -6,12 +6,20 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rope_viz.advice.lint.lint_context import TEXTS, Finding, Severity, View
+from rope_viz.advice.lint.lint_context import (
+    TEXTS,
+    Finding,
+    Severity,
+    find_dict,
+    place_of,
+    write_keys,
+)
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.catalog import Model, main_layer, model_specs
 from rope_viz.models.config_reader import is_number
 from rope_viz.models.identity.identify_model import VOCABULARY, find_same_sizes, find_similar_models
 from rope_viz.models.identity.shipped_scaling import family_name
+from rope_viz.models.model_config import ModelConfig
 from rope_viz.runtimes.compare import Effect, find_max_ratio
 from rope_viz.texts import join
 
@@ -21,27 +29,27 @@ MORE_WORDS = 0.02
 """A fine-tune adds at most this share of entries to the vocabulary."""
 
 
-def missing_base(view: View) -> Iterator[Finding]:
+def missing_base(model: ModelConfig) -> Iterator[Finding]:
     """No base in the file, and the default of the class is not that of the model whose sizes the config has.
 
     Source: the base in rope_viz.models.catalog, each with its source, and the default of the class of transformers
     5.24.0, executed.
     """
-    ours = view.specs[view.model.main_layer]
-    if has_base(view.text):
+    ours = model.specs[model.main_layer]
+    if has_base(model.text):
         return
-    for model in list_relatives(view, ours)[:1]:
-        theirs = find_main_spec(model)
-        severity: Severity = "error" if has_same_vocabulary(view, model) else "warning"
-        name = family_name(model)
+    for relative in list_relatives(model, ours)[:1]:
+        theirs = find_main_spec(relative)
+        severity: Severity = "error" if has_same_vocabulary(model, relative) else "warning"
+        name = family_name(relative)
         text = TEXTS("missing-base.message", ours=ours.base, name=name, theirs=theirs.base)
-        site = view.site_for(view.model.main_layer)
-        path = site.path if site is not None and "rope_parameters" in site.path else view.model.path
-        repaired = view.changed(path, rope_theta=theirs.base)
-        yield Finding("", severity, view.place("rope_theta"), text, compare_bases(ours, theirs), repaired)
+        site = find_dict(model, model.main_layer)
+        path = site.path if site is not None and "rope_parameters" in site.path else model.path
+        repaired = write_keys(model, path, rope_theta=theirs.base)
+        yield Finding("", severity, place_of(model, "rope_theta"), text, compare_bases(ours, theirs), repaired)
 
 
-def other_base(view: View) -> Iterator[Finding]:
+def other_base(model: ModelConfig) -> Iterator[Finding]:
     """Another base than that of the model whose sizes and vocabulary the config has.
 
     A note where the length goes with the base, as in further training: both larger, or both smaller.
@@ -49,20 +57,21 @@ def other_base(view: View) -> Iterator[Finding]:
     Source: the base in rope_viz.models.catalog, each with its source; Men et al., https://arxiv.org/abs/2405.14591:
     training for a longer context takes a larger base.
     """
-    ours = view.specs[view.model.main_layer]
-    if not has_base(view.text):
+    ours = model.specs[model.main_layer]
+    if not has_base(model.text):
         return
-    for model in list_relatives(view, ours)[:1]:
-        theirs, limit = find_main_spec(model), view.model.limit
-        shipped = max(theirs.target, model.config.get("max_position_embeddings", 0))
+    for relative in list_relatives(model, ours)[:1]:
+        theirs = find_main_spec(relative)
+        limit = model.limit
+        shipped = max(theirs.target, relative.config.get("max_position_embeddings", 0))
         is_larger = ours.base > theirs.base
         goes_along = limit > shipped if is_larger else limit < shipped
         text = join(
-            TEXTS("other-base.message", ours=ours.base, model=family_name(model), theirs=theirs.base),
+            TEXTS("other-base.message", ours=ours.base, model=family_name(relative), theirs=theirs.base),
             TEXTS("other-base.further", limit=limit) if goes_along else TEXTS("other-base.write"),
         )
         severity: Severity = "note" if goes_along else "warning"
-        yield Finding("", severity, view.place("rope_theta"), text, compare_bases(ours, theirs))
+        yield Finding("", severity, place_of(model, "rope_theta"), text, compare_bases(ours, theirs))
 
 
 def has_base(part: Mapping[str, Any]) -> bool:
@@ -76,30 +85,30 @@ def has_base(part: Mapping[str, Any]) -> bool:
     return False
 
 
-def list_relatives(view: View, ours: RopeSpec) -> list[Model]:
+def list_relatives(model: ModelConfig, ours: RopeSpec) -> list[Model]:
     """Return the models whose sizes and vocabulary the config has, the nearest first; none where one has its base.
 
     A base that the class fills in says nothing: then a model with exactly this vocabulary goes before one with the
     default.
     """
-    model, is_given = view.model, has_base(view.text)
+    is_given = has_base(model.text)
     if model.identity.how == "no config" or (is_given and model.identity.model is not None):
         return []
-    based = [one.model for one in find_similar_models(model.mapping, view.fields, ours) if one.based]
-    if based and (is_given or any(has_same_vocabulary(view, one) for one in based)):
+    based = [one.model for one in find_similar_models(model.mapping, model.fields, ours) if one.based]
+    if based and (is_given or any(has_same_vocabulary(model, one) for one in based)):
         return []
     fits = has_same_vocabulary if based else has_similar_vocabulary
-    return [one for one in find_same_sizes(model.mapping, view.fields, ours) if fits(view, one)]
+    return [one for one in find_same_sizes(model.mapping, model.fields, ours) if fits(model, one)]
 
 
-def has_same_vocabulary(view: View, model: Model) -> bool:
+def has_same_vocabulary(model: ModelConfig, other: Model) -> bool:
     """Return whether the config has exactly the vocabulary of a model."""
-    return bool(view.fields.raw(VOCABULARY) == model.sizes.get(VOCABULARY))
+    return bool(model.fields.raw(VOCABULARY) == other.sizes.get(VOCABULARY))
 
 
-def has_similar_vocabulary(view: View, model: Model) -> bool:
+def has_similar_vocabulary(model: ModelConfig, other: Model) -> bool:
     """Return whether the config has the vocabulary of a model, or a few entries more or fewer."""
-    ours, theirs = view.fields.raw(VOCABULARY), model.sizes.get(VOCABULARY)
+    ours, theirs = model.fields.raw(VOCABULARY), other.sizes.get(VOCABULARY)
     return is_number(ours) and is_number(theirs) and abs(ours - theirs) <= MORE_WORDS * theirs
 
 

@@ -6,12 +6,13 @@ import inspect
 from dataclasses import dataclass
 
 from rope_viz.advice.lint import RULES, Finding, Severity, check, rule_name, sort_by_severity, source_of
-from rope_viz.advice.lint.lint_context import TEXTS, inside
+from rope_viz.advice.lint.lint_context import TEXTS
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.formats.json_source import Raw, read_raw
+from rope_viz.models.text_config import find_inside
 from rope_viz.storage.decode_json import read_own
 
-# Findings that no rule over a `View` makes: {name: what is looked for, and the source}.
+# Findings that no rule over a config makes: {name: what is looked for, and the source}.
 OTHER_FINDINGS: dict[str, str] = read_own(__file__, "other_findings.json")
 
 
@@ -42,7 +43,7 @@ def check_text(data: str | bytes) -> tuple[Raw, list[Finding]]:
     raw = read_raw(data)
     found = check(raw.config)
     for place in raw.repeated:
-        last = short_repr(inside(raw.config, place))
+        last = short_repr(find_inside(raw.config, place))
         text = TEXTS("repeated-keys.message", key=short_repr(place[-1]), last=last)
         found.append(text_finding("repeated-keys", "warning", ".".join(place), text))
     if raw.marked:

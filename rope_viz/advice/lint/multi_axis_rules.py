@@ -1,6 +1,6 @@
 """The rules of the check about positions on several axes: sections, interleaving, tables that are no rotation.
 
-A rule takes a `View`. The modules about several axes are imported inside the functions, because a check of a plain
+The modules about several axes are imported inside the functions, because a check of a plain
 language model does not need them.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from rope_viz.advice.lint.lint_context import TEXTS, Config, Finding, View
+from rope_viz.advice.lint.lint_context import TEXTS, Config, Finding
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models.architecture import find_architecture
 from rope_viz.models.config_reader import SECTION_KEYS, has_one_axis, is_pipeline_part, read_model_type
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rope_viz.embedding.axes_spec import AxesSpec
     from rope_viz.runtimes.axes import AxesAnswer
 
-Rule: TypeAlias = Callable[[View], Iterator[Finding]]
+Rule: TypeAlias = Callable[[ModelConfig], Iterator[Finding]]
 
 SIDE = 32  # tokens of the side of a sample image
 ROWS, COLUMNS = ("h", "row", "height"), ("w", "column", "width")
@@ -36,8 +36,8 @@ def for_several_axes(rule: Rule) -> Rule:
     """Return the rule without findings for models that surely have one axis."""
 
     @functools.wraps(rule)
-    def applied(view: View) -> Iterator[Finding]:
-        return iter(()) if has_one_axis(view.config) else rule(view)
+    def applied(model: ModelConfig) -> Iterator[Finding]:
+        return iter(()) if has_one_axis(model.mapping) else rule(model)
 
     return applied
 
@@ -50,7 +50,7 @@ def answers_by_runtime(config: Mapping[str, Any]) -> dict[str, AxesAnswer]:
 
 
 @for_several_axes
-def sections_do_not_add_up(view: View) -> Iterator[Finding]:
+def sections_do_not_add_up(model: ModelConfig) -> Iterator[Finding]:
     """The sections of M-RoPE do not add up to the number of rotated pairs, and every runtime handles that differently.
 
     Source: transformers 5.23.0 (torch.split raises; interleaved classes do not check), vLLM 0.33.0 `MRotaryEmbedding`
@@ -59,15 +59,15 @@ def sections_do_not_add_up(view: View) -> Iterator[Finding]:
     from rope_viz.models.several_axes.text import section_keys
     from rope_viz.runtimes.axes import find_model_axes
 
-    (kind, axes), found = find_model_axes(view.config), section_keys(view.config)
+    (kind, axes), found = find_model_axes(model.mapping), section_keys(model.mapping)
     name = next((key for key in ("mrope_section", "xdrope_section") if key in found), None)
     if name is None:
         return
-    counts, place = found[name], dotted_path(view.config, name)
+    counts, place = found[name], dotted_path(model.mapping, name)
     if not isinstance(counts, list) or not all(type(count) is int and count >= 0 for count in counts):
         yield Finding("", "error", place, TEXTS("sections-do-not-add-up.type", name=name, counts=short_repr(counts)))
         return
-    pairs = next(iter(from_config(view.config).values())).pairs
+    pairs = next(iter(from_config(model.mapping).values())).pairs
     if sum(counts) == pairs:
         return
     if axes is None:
@@ -75,8 +75,8 @@ def sections_do_not_add_up(view: View) -> Iterator[Finding]:
     else:
         form = "silent" if axes.pattern == "interleaved" else "raises"
     default = axes is not None and sum(axes.sections) == pairs
-    repaired = with_key(view.config, name, list(axes.sections)) if axes is not None and default else None
-    sglang = answers_by_runtime(view.config)["sglang"]
+    repaired = with_key(model.mapping, name, list(axes.sections)) if axes is not None and default else None
+    sglang = answers_by_runtime(model.mapping)["sglang"]
     rescaled = list(sglang.counts.values()) if sglang.spec is not None else TEXTS("sections-do-not-add-up.unusable")
     values = {"name": name, "counts": counts, "sum": sum(counts), "pairs": pairs, "kind": kind, "rescaled": rescaled}
     message = TEXTS(f"sections-do-not-add-up.{form}", **values)
@@ -84,7 +84,7 @@ def sections_do_not_add_up(view: View) -> Iterator[Finding]:
 
 
 @for_several_axes
-def interleaving_by_another_key(view: View) -> Iterator[Finding]:
+def interleaving_by_another_key(model: ModelConfig) -> Iterator[Finding]:
     """Servers decide by `mrope_interleaved` whether pairs are interleaved; transformers decides by the class.
 
     Source: transformers 5.23.0 reads no such key; vLLM 0.33.0 `get_rope` and SGLang 0.5.23 use sections if it is
@@ -93,30 +93,30 @@ def interleaving_by_another_key(view: View) -> Iterator[Finding]:
     from rope_viz.models.several_axes.text import section_keys
     from rope_viz.runtimes.axes import find_model_axes
 
-    (_, axes), found = find_model_axes(view.config), section_keys(view.config)
+    (_, axes), found = find_model_axes(model.mapping), section_keys(model.mapping)
     if axes is None or axes.pattern not in ("sections", "interleaved") or "mrope_section" not in found:
         return
     wanted = axes.pattern == "interleaved"
     if bool(found.get("mrope_interleaved", False)) == wanted:
         return
-    answers = answers_by_runtime(view.config)
+    answers = answers_by_runtime(model.mapping)
     moved, spec = len(answers["vllm"].moved), answers["transformers"].spec
     if not moved or spec is None:
         return
     form = f"{'missing' if 'mrope_interleaved' not in found else 'given'}_{'blocks' if wanted else 'interleaved'}"
     given = str(found.get("mrope_interleaved")).lower()
     message = TEXTS(f"interleaving-by-another-key.{form}", given=given, moved=moved, pairs=spec.pairs)
-    repaired = with_key(view.config, "mrope_interleaved", wanted)
-    yield Finding("", "error", dotted_path(view.config, "mrope_section"), message, None, repaired)
+    repaired = with_key(model.mapping, "mrope_interleaved", wanted)
+    yield Finding("", "error", dotted_path(model.mapping, "mrope_section"), message, None, repaired)
 
 
 @for_several_axes
-def pairs_that_stand_still(view: View) -> Iterator[Finding]:
+def pairs_that_stand_still(model: ModelConfig) -> Iterator[Finding]:
     """llama.cpp rotates pairs outside all sections by the fourth position, which is 0.
 
     Source: `ggml_mrope_cache_init` of llama.cpp 0c1e57098, executed (tests/goldens/axes.json).
     """
-    answers = answers_by_runtime(view.config)
+    answers = answers_by_runtime(model.mapping)
     own = answers["transformers"].spec if answers else None
     if own is None or not answers["llama.cpp"].still:
         return
@@ -124,11 +124,11 @@ def pairs_that_stand_still(view: View) -> Iterator[Finding]:
     fastest = float(np.abs(own.weights.sum(axis=1)[list(still)]).max())
     pairs = join_list([*map(str, still)], more="end")
     message = TEXTS("pairs-that-stand-still.message", pairs=pairs, positions=2.0 * np.pi / fastest)
-    yield Finding("", "note", dotted_path(view.config, "mrope_section"), message)
+    yield Finding("", "note", dotted_path(model.mapping, "mrope_section"), message)
 
 
 @for_several_axes
-def no_rotation(view: View) -> Iterator[Finding]:
+def no_rotation(model: ModelConfig) -> Iterator[Finding]:
     """The table rotates the two members of a pair by different angles, so it is not a rotation.
 
     Source: transformers 5.23.0 `HunYuanVLRotaryEmbedding`, which cuts the doubled head into blocks of twice the
@@ -137,13 +137,13 @@ def no_rotation(view: View) -> Iterator[Finding]:
     from rope_viz.models.several_axes.text import text_layers
     from rope_viz.runtimes.axes import find_model_axes
 
-    kind, axes = find_model_axes(view.config)
+    kind, axes = find_model_axes(model.mapping)
     if axes is None:
         return
-    for spec in text_layers(kind, view.config).values():
+    for spec in text_layers(kind, model.mapping).values():
         if not spec.is_rotation:
             message = describe_shear("no-rotation.class", spec)
-            yield Finding("", "warning", dotted_path(view.config, "mrope_section"), message)
+            yield Finding("", "warning", dotted_path(model.mapping, "mrope_section"), message)
 
 
 def describe_shear(key: str, spec: AxesSpec, **more: str) -> Sentence:

@@ -8,7 +8,16 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rope_viz.advice.lint.key_places import find_misplaced
-from rope_viz.advice.lint.lint_context import KNOWN_KEYS, TEXTS, Finding, Severity, Site, View, inside
+from rope_viz.advice.lint.lint_context import (
+    KNOWN_KEYS,
+    TEXTS,
+    Finding,
+    Severity,
+    find_dicts,
+    measure_effect,
+    place_of,
+    write_keys,
+)
 from rope_viz.embedding.scaling import mscale
 from rope_viz.embedding.spec import short_repr
 from rope_viz.models import TEXTS as CONFIGS
@@ -16,9 +25,11 @@ from rope_viz.models.config_reader import SECTION_KEYS, Fields, is_number
 from rope_viz.models.formats import FILE
 from rope_viz.models.formats.megatron_config import FORMAT
 from rope_viz.models.long_names import LONGEST, describe_long_names
-from rope_viz.models.model_config import from_config
+from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.no_rope_types import UNMISTAKABLE, letters_of
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, read_optional
+from rope_viz.models.rope_dicts import RopeDict
+from rope_viz.models.text_config import find_inside
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import Effect, find_max_ratio
 from rope_viz.runtimes.releases import REFERENCE, RELEASES
@@ -30,19 +41,19 @@ READ: Mapping[str, Sequence[str]] = KNOWN_KEYS["by_type"]
 EVERY_KEY = sorted({word for words in READ.values() for word in words})
 
 
-def missing_original(view: View) -> Iterator[Finding]:
+def missing_original(model: ModelConfig) -> Iterator[Finding]:
     """The original length is missing, and every runtime assumes another number.
 
     Source: transformers 5.23.0 standardize_rope_params; the documentation of Qwen3, whose 40960 are 32768 and 8192 for
     the prompt; values from executed runtimes (tests/goldens/runtimes.json).
     """
-    outer, limit = view.fields.number(ORIGINAL), view.model.limit
-    for site in view.sites_of(*PRETRAINED_TYPES):
+    outer, limit = model.fields.number(ORIGINAL), model.limit
+    for site in find_dicts(model, *PRETRAINED_TYPES):
         if site.rope.get(ORIGINAL) is not None or (outer is not None and site.layers == ("",)):
             continue
-        trained, _ = view.fields.architecture.documented_lengths.get(str(limit), (limit, ""))
-        repaired = view.changed(site.path, **{ORIGINAL: trained})
-        effect = view.effect(repaired, site.layer) or compare_with_mlx(view, site)
+        trained, _ = model.fields.architecture.documented_lengths.get(str(limit), (limit, ""))
+        repaired = write_keys(model, site.path, **{ORIGINAL: trained})
+        effect = measure_effect(model, repaired, site.layer) or compare_with_mlx(model, site)
         text = TEXTS("missing-original.message", limit=limit)
         if trained != limit:
             second = TEXTS("missing-original.prompt", trained=trained, room=limit - trained)
@@ -50,23 +61,23 @@ def missing_original(view: View) -> Iterator[Finding]:
         yield Finding("", "error", site.key, text, effect, repaired)
 
 
-def compare_with_mlx(view: View, site: Site) -> Effect | None:
+def compare_with_mlx(model: ModelConfig, site: RopeDict) -> Effect | None:
     """Return the largest ratio between the frequencies of transformers and mlx-lm for this config."""
     ours, theirs = (
-        emulate(view.model, runtime=name, layer_type=site.layer or None).inv_freq for name in ("transformers", "mlx-lm")
+        emulate(model, runtime=name, layer_type=site.layer or None).inv_freq for name in ("transformers", "mlx-lm")
     )
     return None if ours is None or theirs is None else find_max_ratio(ours, theirs)
 
 
-def factor_mismatch(view: View) -> Iterator[Finding]:
+def factor_mismatch(model: ModelConfig) -> Iterator[Finding]:
     """YaRN's factor is not max_position_embeddings over the trained length.
 
     Source: https://github.com/huggingface/transformers/issues/38224 (4.52 uses the ratio and ignores the factor) and
     the warning of transformers 5.23.0 validate_rope. vLLM 0.33.0, config/model.py, does not multiply YaRN's length.
     """
-    limit = view.model.limit
-    for site in view.sites_of("yarn"):
-        factor, spec = site.optional("factor"), view.specs[site.layer]
+    limit = model.limit
+    for site in find_dicts(model, "yarn"):
+        factor, spec = site.optional("factor"), model.specs[site.layer]
         ratio = limit / spec.context
         if factor is None or abs(ratio / factor - 1.0) < 1e-6:
             continue
@@ -77,13 +88,13 @@ def factor_mismatch(view: View) -> Iterator[Finding]:
             # Without knowing which of both lengths is meant there is no repair.
             meant = "not_raised"
         elif limit > reached:
-            repaired = view.changed(site.path, factor=ratio)
+            repaired = write_keys(model, site.path, factor=ratio)
             meant = "factor_too_small"
         else:
-            repaired = view.changed(view.model.path, max_position_embeddings=int(reached))
+            repaired = write_keys(model, model.path, max_position_embeddings=int(reached))
             meant = "limit_too_small"
-        old = emulate(view.model, runtime="transformers", version="4.52.4", layer_type=site.layer or None).inv_freq
-        effect = None if repaired is None else view.effect(repaired, site.layer)
+        old = emulate(model, runtime="transformers", version="4.52.4", layer_type=site.layer or None).inv_freq
+        effect = None if repaired is None else measure_effect(model, repaired, site.layer)
         effect = effect or (None if old is None else find_max_ratio(spec.inv_freq(), old))
         text = join(
             TEXTS(f"factor-mismatch.{meant}", factor=factor, ratio=ratio, reached=reached, limit=limit),
@@ -94,78 +105,80 @@ def factor_mismatch(view: View) -> Iterator[Finding]:
         yield Finding("", severity, f"{site.key}.factor", text, effect, repaired)
 
 
-def swapped_betas(view: View) -> Iterator[Finding]:
+def swapped_betas(model: ModelConfig) -> Iterator[Finding]:
     """beta_fast below beta_slow, or high_freq_factor below low_freq_factor: high frequencies are divided.
 
     Source: the warning of transformers 5.23.0 validate_rope; a published config with beta_fast 1 and beta_slow 32.
     """
-    for site in view.sites_of("yarn", "llama3"):
+    for site in find_dicts(model, "yarn", "llama3"):
         fast, slow = ("beta_fast", "beta_slow") if site.kind == "yarn" else ("high_freq_factor", "low_freq_factor")
         high, low = site.number(fast, 32.0 if site.kind == "yarn" else 4.0), site.number(slow, 1.0)
         if high < low:
-            repaired = view.changed(site.path, **{fast: low, slow: high})
+            repaired = write_keys(model, site.path, **{fast: low, slow: high})
             text = TEXTS("swapped-betas.message", fast=fast, high=high, slow=slow, low=low)
-            yield Finding("", "error", f"{site.key}.{fast}", text, view.effect(repaired, site.layer), repaired)
+            effect = measure_effect(model, repaired, site.layer)
+            yield Finding("", "error", f"{site.key}.{fast}", text, effect, repaired)
 
 
-def integer_factor(view: View) -> Iterator[Finding]:
+def integer_factor(model: ModelConfig) -> Iterator[Finding]:
     """A linear factor written as a JSON integer: vLLM 0.33.0 and SGLang 0.5.23 raise TypeError.
 
     Source: both executed with factor 2 instead of 2.0.
     """
-    for site in view.sites_of("linear"):
+    for site in find_dicts(model, "linear"):
         factor = site.rope.get("factor")
         if isinstance(factor, int) and not isinstance(factor, bool):
             text = TEXTS("integer-factor.message", factor=factor)
-            yield Finding("", "error", f"{site.key}.factor", text, None, view.changed(site.path, factor=float(factor)))
+            repaired = write_keys(model, site.path, factor=float(factor))
+            yield Finding("", "error", f"{site.key}.factor", text, None, repaired)
 
 
-def nested_truncate(view: View) -> Iterator[Finding]:
+def nested_truncate(model: ModelConfig) -> Iterator[Finding]:
     """truncate: false in parameters nested by layer type: transformers reads it only from the outer dict.
 
     Source: transformers 5.23.0 _compute_yarn_parameters, executed: the result is exactly that of truncate: true.
     """
-    for site in view.sites_of("yarn"):
+    for site in find_dicts(model, "yarn"):
         if site.rope.get("truncate", True) or site.layers == ("",):
             continue
-        theirs = emulate(view.model, runtime="vllm", layer_type=site.layer).inv_freq
-        effect = None if theirs is None else find_max_ratio(view.specs[site.layer].inv_freq(), theirs)
+        theirs = emulate(model, runtime="vllm", layer_type=site.layer).inv_freq
+        effect = None if theirs is None else find_max_ratio(model.specs[site.layer].inv_freq(), theirs)
         text = TEXTS("nested-truncate.message")
         yield Finding("", "warning", f"{site.key}.truncate", text, effect)
 
 
-def type_keys(view: View) -> Iterator[Finding]:
+def type_keys(model: ModelConfig) -> Iterator[Finding]:
     """The old key "type" is used, or it differs from the new key "rope_type".
 
     Source: vLLM 0.33.0 patch_legacy_rope_type raises where they differ; phi3.py and internlm2.py of mlx-lm 0.32.2 and
     Phi3Config before transformers 5 require "type"; Cohere and Granite before 5 require "rope_type".
     """
-    for site in view.sites:
+    for site in model.rope_dicts:
         new, old = site.rope.get("rope_type"), site.rope.get("type")
         if old is None or new == old or [old, new] in (["su", "longrope"], ["mrope", "default"]):
             continue
         if new is None:
             text = TEXTS("type-keys.old_key", old=short_repr(old))
-            needs_old = view.fields.architecture.runtime("mlx-lm").get("legacy_type")
-            repaired = None if needs_old else view.changed(site.path, rope_type=old)
+            needs_old = model.fields.architecture.runtime("mlx-lm").get("legacy_type")
+            repaired = None if needs_old else write_keys(model, site.path, rope_type=old)
             yield Finding("", "note", f"{site.key}.type", text, None, repaired)
             continue
         text = TEXTS("type-keys.differ", new=short_repr(new), old=short_repr(old))
-        yield Finding("", "error", f"{site.key}.type", text, None, view.changed(site.path, type=None))
+        yield Finding("", "error", f"{site.key}.type", text, None, write_keys(model, site.path, type=None))
 
 
-def mscale_keys(view: View) -> Iterator[Finding]:
+def mscale_keys(model: ModelConfig) -> Iterator[Finding]:
     """mscale and mscale_all_dim on a model without latent attention, or only one of the two.
 
     Source: https://github.com/turboderp-org/exllamav3/issues/259 and executed runtimes. The pair sets the factor on cos
     and sin to their ratio, often 1. llama.cpp ignores it. mscale without the other counts in mlx-lm and TensorRT-LLM.
     """
-    usual = view.fields.default("rope_parameters") or {}
+    usual = model.fields.default("rope_parameters") or {}
     trained = [read_optional(usual, key) for key in ("mscale", "mscale_all_dim")]
-    for site in view.sites_of("yarn"):
+    for site in find_dicts(model, "yarn"):
         pair, factor = [site.optional(key) for key in ("mscale", "mscale_all_dim")], site.number("factor", 1.0)
         explicit = site.rope.get("attention_factor") is not None
-        if explicit or view.fields.has_latent_attention or pair in ([None, None], trained):
+        if explicit or model.fields.has_latent_attention or pair in ([None, None], trained):
             continue
         if pair[0] and pair[1]:
             ratio = mscale(factor, pair[0]) / mscale(factor, pair[1])
@@ -173,37 +186,37 @@ def mscale_keys(view: View) -> Iterator[Finding]:
             yield Finding("", "warning", f"{site.key}.mscale", text)
         elif pair[0] not in (None, 1.0):
             text = TEXTS("mscale-keys.alone", mscale=pair[0])
-            yield Finding("", "warning", f"{site.key}.mscale", text, None, view.changed(site.path, mscale=None))
+            yield Finding("", "warning", f"{site.key}.mscale", text, None, write_keys(model, site.path, mscale=None))
 
 
-def attention_factor(view: View) -> Iterator[Finding]:
+def attention_factor(model: ModelConfig) -> Iterator[Finding]:
     """An explicit attention_factor that differs from the method's own: most runtimes ignore it.
 
     Source: executed runtimes: transformers and vLLM use it for YaRN; SGLang, llama.cpp, mlx-lm and TensorRT-LLM do not;
     for LongRoPE only transformers does. Where vLLM or SGLang runs a model with the code of transformers, it does too,
     and so does SGLang's class of Laguna (srt/configs/laguna.py of 0.5.23, read).
     """
-    for site in view.sites_of("yarn", "longrope"):
+    for site in find_dicts(model, "yarn", "longrope"):
         explicit = site.optional("attention_factor")
         if explicit is None:
             continue
-        without = from_config(view.changed(site.path, attention_factor=None))[site.layer].attention_factor()
+        without = from_config(write_keys(model, site.path, attention_factor=None))[site.layer].attention_factor()
         if abs(explicit - without) > 1e-6 * abs(without):
-            found = {name: emulate(view.model, name, layer_type=site.layer or None) for name in ("vllm", "sglang")}
+            found = {name: emulate(model, name, layer_type=site.layer or None) for name in ("vllm", "sglang")}
             users = [RELEASES[name].name for name, one in found.items() if one.attention_factor == explicit]
             names = join_list(["transformers", *users])
             text = TEXTS("attention-factor.message", given=explicit, names=names, without=without)
             yield Finding("", "warning", f"{site.key}.attention_factor", text)
 
 
-def longrope_lists(view: View) -> Iterator[Finding]:
+def longrope_lists(model: ModelConfig) -> Iterator[Finding]:
     """LongRoPE lists that do not have one number per pair.
 
     Source: transformers 5.23.0 _validate_longrope_rope_parameters warns and then fails on the shapes.
     """
-    for site in view.sites_of("longrope"):
-        share = read_optional(view.layers[site.layer], "partial_rotary_factor")
-        pairs = (int(view.fields.head_dim() * (1.0 if share is None else share)) + 1) // 2
+    for site in find_dicts(model, "longrope"):
+        share = read_optional(model.rope_parameters[site.layer], "partial_rotary_factor")
+        pairs = (int(model.fields.head_dim() * (1.0 if share is None else share)) + 1) // 2
         for key in ("short_factor", "long_factor"):
             values = site.rope.get(key)
             if isinstance(values, list) and len(values) != pairs:
@@ -211,14 +224,14 @@ def longrope_lists(view: View) -> Iterator[Finding]:
                 yield Finding("", "error", f"{site.key}.{key}", text)
 
 
-def longrope_switch(view: View) -> Iterator[Finding]:
+def longrope_switch(model: ModelConfig) -> Iterator[Finding]:
     """The length at which LongRoPE switches its list is inside the context, or is never reached.
 
     Source: https://github.com/ggml-org/llama.cpp/issues/8995, https://github.com/huggingface/transformers/pull/33129;
     vLLM 0.33.0 serves at most the trained length by default.
     """
-    for site in view.sites_of("longrope"):
-        spec, place = view.specs[site.layer], f"{site.key}.{ORIGINAL}"
+    for site in find_dicts(model, "longrope"):
+        spec, place = model.specs[site.layer], f"{site.key}.{ORIGINAL}"
         effect = find_max_ratio(spec.inv_freq(spec.context), spec.inv_freq(spec.context + 1))
         if spec.context >= spec.target:
             text = TEXTS("longrope-switch.never", context=spec.context)
@@ -228,29 +241,29 @@ def longrope_switch(view: View) -> Iterator[Finding]:
             yield Finding("", "note", place, text, effect)
 
 
-def two_originals(view: View) -> Iterator[Finding]:
+def two_originals(model: ModelConfig) -> Iterator[Finding]:
     """Two original lengths that differ, one inside the rope dict and one outside.
 
     Source: transformers 5.23.0 standardize_rope_params: the outer one wins; releases before 5 read the inner one for
     YaRN and the outer one for LongRoPE.
     """
-    outer = view.text.get(ORIGINAL)
-    for site in view.sites_of(*PRETRAINED_TYPES):
+    outer = model.text.get(ORIGINAL)
+    for site in find_dicts(model, *PRETRAINED_TYPES):
         inner = site.rope.get(ORIGINAL)
         if inner is not None and outer is not None and inner != outer:
             text = TEXTS("two-originals.message", outer=short_repr(outer), inner=short_repr(inner))
-            repaired = view.changed(site.path, **{ORIGINAL: outer})
+            repaired = write_keys(model, site.path, **{ORIGINAL: outer})
             yield Finding("", "error", f"{site.key}.{ORIGINAL}", text, None, repaired)
 
 
-def dynamic_cache(view: View) -> Iterator[Finding]:
+def dynamic_cache(model: ModelConfig) -> Iterator[Finding]:
     """Dynamic NTK with a KV cache: cached keys keep the base of the length at which they were computed.
 
     Source: https://github.com/huggingface/transformers/issues/25104; vLLM and SGLang use one static base
     (https://github.com/vllm-project/vllm/issues/3488), llama.cpp none, all executed.
     """
-    for site in view.sites_of("dynamic"):
-        spec = view.specs[site.layer]
+    for site in find_dicts(model, "dynamic"):
+        spec = model.specs[site.layer]
         # Hunyuan's alpha makes the base a constant.
         if spec.scaling.depends_on_length:
             longest = int(spec.context * max(site.number("factor", 1.0), 1.0))
@@ -258,13 +271,13 @@ def dynamic_cache(view: View) -> Iterator[Finding]:
             yield Finding("", "note", site.key, text, find_max_ratio(spec.inv_freq(), spec.inv_freq(longest)))
 
 
-def unknown_keys(view: View) -> Iterator[Finding]:
+def unknown_keys(model: ModelConfig) -> Iterator[Finding]:
     """A key of the rope dict that no runtime reads for this type.
 
     Source: the keys that the executed runtimes read, and the warning of transformers 5.23.0 _check_received_keys.
     """
-    for site in view.sites:
-        if not site.rope.keys() & {"rope_type", "type"} and "rope_type" in find_misplaced(view):
+    for site in model.rope_dicts:
+        if not site.rope.keys() & {"rope_type", "type"} and "rope_type" in find_misplaced(model):
             continue  # misplaced-keys says what is wrong
         read = {*READ[""], *READ[site.kind]}
         for key, value in site.rope.items():
@@ -278,11 +291,11 @@ def unknown_keys(view: View) -> Iterator[Finding]:
             if key in EVERY_KEY:
                 text, repaired = (
                     TEXTS("unknown-keys.other_type", key=key, kind=site.kind),
-                    view.changed(site.path, **{key: None}),
+                    write_keys(model, site.path, **{key: None}),
                 )
             elif close:
                 text = TEXTS("unknown-keys.close", key=short_repr(key), meant=short_repr(close[0]))
-                repaired = view.changed(site.path, **{key: None, close[0]: value})
+                repaired = write_keys(model, site.path, **{key: None, close[0]: value})
             else:
                 text, repaired = TEXTS("unknown-keys.unread", key=short_repr(key)), None
             yield Finding("", "warning", f"{site.key}.{short_repr(key).strip(chr(39))}", text, None, repaired)
@@ -291,28 +304,28 @@ def unknown_keys(view: View) -> Iterator[Finding]:
 SWITCH, FACTOR = "use_rope_scaling", "rope_scaling_factor"
 
 
-def learned_frequencies(view: View) -> Iterator[Finding]:
+def learned_frequencies(model: ModelConfig) -> Iterator[Finding]:
     """The frequencies are in the weights.
 
     Source: transformers 5.23.0, modeling_mistral_large4.py, executed (tests/goldens/learned_frequencies.json).
     """
-    if view.fields.architecture.rope.learned:
+    if model.fields.architecture.rope.learned:
         yield Finding("", "note", "", join(CONFIGS("learned"), TEXTS("learned-frequencies.command")))
 
 
-def megatron_scaling(view: View) -> Iterator[Finding]:
+def megatron_scaling(model: ModelConfig) -> Iterator[Finding]:
     """use_rope_scaling, Megatron-LM's switch of Llama 3 scaling, whose numbers are constants in its code.
 
     Source: megatron-core, rotary_pos_embedding.py, executed (tests/goldens/training.json); swiss-ai/Megatron-LM#80.
     """
-    source = view.model.mapping.get(FILE)
+    source = model.mapping.get(FILE)
     if isinstance(source, Mapping) and source.get("format") == FORMAT:
-        for site in view.sites_of("llama3"):
+        for site in find_dicts(model, "llama3"):
             text = TEXTS("megatron-scaling.arguments", factor=site.number("factor"))
             yield Finding("", "note", SWITCH, text)
-    elif view.text.get(SWITCH) is True and not any(spec.is_scaled for spec in view.specs.values()):
+    elif model.text.get(SWITCH) is True and not any(spec.is_scaled for spec in model.specs.values()):
         text = TEXTS("megatron-scaling.config")
-        yield Finding("", "warning", view.place(SWITCH), text)
+        yield Finding("", "warning", place_of(model, SWITCH), text)
 
 
 # Keys that this project reads for every model type.
@@ -333,25 +346,25 @@ ALIKE, WORD_ALIKE = 0.88, 0.72
 """Least ratios of difflib for a whole key and for each of its words to be a misspelling."""
 
 
-def long_names(view: View) -> Iterator[Finding]:
+def long_names(model: ModelConfig) -> Iterator[Finding]:
     """A model type, a class, a rope type or a kind of layer of more than 100 characters, which no name has.
 
     Source: the names in transformers 5.23.0, of at most 63 characters; a longer one is cut before it is read.
     """
-    for place, text in describe_long_names(view.model.long_names):
+    for place, text in describe_long_names(model.long_names):
         yield Finding("", "warning", place, text)
 
 
-def misspelled_keys(view: View) -> Iterator[Finding]:
+def misspelled_keys(model: ModelConfig) -> Iterator[Finding]:
     """A key that nothing reads, whose name is nearly that of a key that is read.
 
     Source: the keys that this project and the classes of transformers 5.23.0 read (all classes were searched for keys
     with similar names).
     """
-    read = find_read_keys(view.fields)
-    for depth in range(len(view.model.path) + 1):
-        path = view.model.path[:depth]
-        level = inside(view.config, path)
+    read = find_read_keys(model.fields)
+    for depth in range(len(model.path) + 1):
+        path = model.path[:depth]
+        level = find_inside(model.mapping, path)
         for key, value in level.items() if isinstance(level, Mapping) else ():
             meant = None if key in read or len(key) > LONGEST else find_meant_key(str(key), read)
             if meant is None:
@@ -361,25 +374,25 @@ def misspelled_keys(view: View) -> Iterator[Finding]:
             text = TEXTS("misspelled-keys.invisible" if hidden else "misspelled-keys.message", **values)
             repaired = None
             if level.get(meant) is None and FOREIGN.get(key) is None:
-                repaired = view.changed(path, **{key: None, meant: value})
+                repaired = write_keys(model, path, **{key: None, meant: value})
             place = ".".join((*path, ascii(key[:60]).strip("'")))
-            yield Finding("", "warning" if view.fields.is_listed else "note", place, text, None, repaired)
+            yield Finding("", "warning" if model.fields.is_listed else "note", place, text, None, repaired)
 
 
-def keys_of_other_code(view: View) -> Iterator[Finding]:
+def keys_of_other_code(model: ModelConfig) -> Iterator[Finding]:
     """Keys that look like keys of RoPE and that the class of the model does not read.
 
     Source: the configuration classes of transformers 5.24.0, searched for such names; NomicBertConfig, executed.
     """
-    kind, record = view.fields.kind, view.fields.architecture
-    if not view.fields.is_listed or record.remote_code:
+    kind, record = model.fields.kind, model.fields.architecture
+    if not model.fields.is_listed or record.remote_code:
         return
-    read = find_read_keys(view.fields) | {record.rope.base_key, *find_misplaced(view)}
+    read = find_read_keys(model.fields) | {record.rope.base_key, *find_misplaced(model)}
     # What says the same as the model's own numbers changes nothing.
-    neutral = (1.0, *(spec.base for spec in view.specs.values()))
+    neutral = (1.0, *(spec.base for spec in model.specs.values()))
     lost = {
         key: value
-        for key, value in sorted(view.text.items(), key=str)  # a link has another order than its file
+        for key, value in sorted(model.text.items(), key=str)  # a link has another order than its file
         if isinstance(key, str)
         and ROPE_LIKE.search(key)
         and is_number(value)
@@ -391,7 +404,7 @@ def keys_of_other_code(view: View) -> Iterator[Finding]:
     if lost:
         names = join_list([f"{short_repr(key).strip(chr(39))} {value:,}" for key, value in lost.items()][:5])
         text = TEXTS("keys-of-other-code.message", count=len(lost), names=names, kind=kind, reference=REFERENCE)
-        yield Finding("", "note", view.place(next(iter(lost))), text)
+        yield Finding("", "note", place_of(model, next(iter(lost))), text)
 
 
 def find_read_keys(fields: Fields) -> frozenset[str]:

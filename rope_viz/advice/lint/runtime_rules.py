@@ -5,12 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from rope_viz.advice.lint.lint_context import TEXTS, Config, Finding, View, inside
+from rope_viz.advice.lint.lint_context import (
+    TEXTS,
+    Config,
+    Finding,
+    find_dict,
+    place_of,
+    write_keys,
+)
 from rope_viz.embedding.spec import short_repr
 from rope_viz.embedding.spectrum import find_peak
 from rope_viz.models.edit_config import write_new_keys, write_old_keys
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import ROPE_TYPES, normalise_rope_type
+from rope_viz.models.text_config import find_inside
 from rope_viz.runtimes import Emulation, emulate, emulate_case, read_case, resolve_release
 from rope_viz.runtimes.compare import Comparison, compare, compare_with
 from rope_viz.runtimes.longest_length import describe_derived_lengths, find_derived_lengths
@@ -33,7 +41,7 @@ OPTIONAL_KEYS = frozenset(
 )
 
 
-def runtimes_differ(view: View) -> Iterator[Finding]:
+def runtimes_differ(model: ModelConfig) -> Iterator[Finding]:
     """A runtime computes other frequencies, or another factor on cos and sin, by more than 5 %.
 
     A warning if other keys repair it; a note if the runtime does not know the method.
@@ -41,14 +49,14 @@ def runtimes_differ(view: View) -> Iterator[Finding]:
     Source: rope_viz.runtimes, whose rules were read in the runtimes and are compared with the results of executing
     them (tests/goldens/runtimes.json, servers.json, releases.json, mlx.json).
     """
-    for layer in view.specs:
-        found = compare(view.model, layer_type=layer or None)
+    for layer in model.specs:
+        found = compare(model, layer_type=layer or None)
         off = [one for one in found if is_off(one)]
         # A method that only old releases do not know is not a fault of the config.
         past = all((one.emulation.runtime, one.emulation.version) in OLD for one in off)
         if past or not found[0].emulation.supported:
             continue
-        repaired = find_better_spelling(view, layer, found)
+        repaired = find_better_spelling(model, layer, found)
         parts = [
             TEXTS("runtimes-differ.one", name=one.emulation.name, size=describe_size(one, found[0])) for one in off
         ]
@@ -57,47 +65,47 @@ def runtimes_differ(view: View) -> Iterator[Finding]:
         text = join(
             TEXTS(f"runtimes-differ.{'layers' if layer else 'all'}", reference=REFERENCE, layer=layer),
             TEXTS("runtimes-differ.parts", parts=join_clauses(parts)),
-            describe_repair(view, repaired),
+            describe_repair(model, repaired),
         )
-        yield Finding("", "note" if repaired is None else "warning", find_place(view, layer), text, worst, repaired)
+        yield Finding("", "note" if repaired is None else "warning", find_place(model, layer), text, worst, repaired)
 
 
-def transformers_refuses(view: View) -> Iterator[Finding]:
+def transformers_refuses(model: ModelConfig) -> Iterator[Finding]:
     """The newest transformers raises for this config, so the frequencies computed here do not apply.
 
     Source: the configuration and rotary classes of transformers 5.23.0, executed (tests/goldens/releases.json,
     refused.json).
     """
-    if not view.fields.is_listed or view.fields.architecture.remote_code:
+    if not model.fields.is_listed or model.fields.architecture.remote_code:
         return
-    refusal = find_refusal(view.fields)
+    refusal = find_refusal(model.fields)
     if refusal is not None:
         text = TEXTS("transformers-refuses.values", reference=REFERENCE, message=refusal.message)
-        repaired = view.changed(view.model.path, **{refusal.key: refusal.meant}) if refusal.is_repairable else None
-        yield Finding("", "error", view.place(refusal.key), text, None, repaired)
+        repaired = write_keys(model, model.path, **{refusal.key: refusal.meant}) if refusal.is_repairable else None
+        yield Finding("", "error", place_of(model, refusal.key), text, None, repaired)
         return
-    for layer in view.specs:
-        result = emulate(view.model, runtime="transformers", layer_type=layer or None)
+    for layer in model.specs:
+        result = emulate(model, runtime="transformers", layer_type=layer or None)
         # A null size has its own rules.
         if result.supported or is_made_from(result.reason, "transformers.null_head"):
             continue
-        site, repaired = view.site_for(layer), None
+        site, repaired = find_dict(model, layer), None
         key = "transformers-refuses.layers" if layer else "transformers-refuses.all"
         text = TEXTS(key, reference=REFERENCE, layer=layer, reason=result.reason)
         if site is not None and site.kind == "yarn" and "factor" not in site.rope:
-            factor = view.model.limit / view.specs[layer].context
-            repaired = view.changed(site.path, factor=factor)
+            factor = model.limit / model.specs[layer].context
+            repaired = write_keys(model, site.path, factor=factor)
             text = join(text, TEXTS("transformers-refuses.factor", factor=factor))
-        yield Finding("", "error", find_place(view, layer), text, None, repaired)
+        yield Finding("", "error", find_place(model, layer), text, None, repaired)
         return
 
 
-def type_spelling(view: View) -> Iterator[Finding]:
+def type_spelling(model: ModelConfig) -> Iterator[Finding]:
     """A rope type in another spelling, such as "YaRN": RoPE Viz reads it, but no runtime does.
 
     Source: ROPE_INIT_FUNCTIONS of transformers 5.23.0 and get_rope of vLLM 0.33.0, which look up the exact name.
     """
-    for site in view.sites:
+    for site in model.rope_dicts:
         for key in ("rope_type", "type"):
             given = site.rope.get(key)
             if (
@@ -107,28 +115,28 @@ def type_spelling(view: View) -> Iterator[Finding]:
             ):
                 shown = short_repr(given).strip(chr(39))
                 text = TEXTS("type-spelling.message", shown=shown, meant=normalise_rope_type(given))
-                repaired = view.changed(site.path, **{key: normalise_rope_type(given)})
+                repaired = write_keys(model, site.path, **{key: normalise_rope_type(given)})
                 yield Finding("", "error", f"{site.key}.{key}", text, None, repaired)
 
 
-def derived_length(view: View) -> Iterator[Finding]:
+def derived_length(model: ModelConfig) -> Iterator[Finding]:
     """A server that multiplies the length in the file by the factor serves more tokens than the file says.
 
     Source: vLLM 0.33.0, config/model.py, and SGLang 0.5.23, get_context_length, executed
     (tests/goldens/longest_length.json).
     """
-    found = find_derived_lengths(view.model)
-    if any(one.factor != 1.0 and one.length > view.model.limit for one in found.values()):
-        text = describe_derived_lengths(view.model)
-        yield Finding("", "note", view.place("max_position_embeddings"), text)
+    found = find_derived_lengths(model)
+    if any(one.factor != 1.0 and one.length > model.limit for one in found.values()):
+        text = describe_derived_lengths(model)
+        yield Finding("", "note", place_of(model, "max_position_embeddings"), text)
 
 
-def describe_repair(view: View, repaired: Config | None) -> Sentence:
+def describe_repair(model: ModelConfig, repaired: Config | None) -> Sentence:
     """Return a sentence on what the repair is."""
     if repaired is None:
         return TEXTS("runtimes-differ.no_repair")
-    for site in view.sites:
-        left = inside(repaired, site.path)
+    for site in model.rope_dicts:
+        left = find_inside(repaired, site.path)
         gone = [key for key in site.rope if not isinstance(left, Mapping) or key not in left]
         if isinstance(left, Mapping) and len(gone) == 1:
             return TEXTS("runtimes-differ.one_key", key=gone[0])
@@ -158,22 +166,22 @@ def describe_size(one: Comparison, base: Comparison, without: Sequence[str] = ()
     return TEXTS("size.rules", size=size, rules=join_clauses(own)) if own else size
 
 
-def find_place(view: View, layer: str) -> str:
+def find_place(model: ModelConfig, layer: str) -> str:
     """Return the place of a layer type's rope dict, as text."""
-    site = view.site_for(layer)
-    return view.place() if site is None else site.key
+    site = find_dict(model, layer)
+    return place_of(model) if site is None else site.key
 
 
-def find_better_spelling(view: View, layer: str, found: list[Comparison]) -> Config | None:
+def find_better_spelling(model: ModelConfig, layer: str, found: list[Comparison]) -> Config | None:
     """Return a config that transformers reads as it did, and fewer runtimes otherwise; None where there is none."""
     off = [one.emulation for one in found if is_off(one)]
     best, fewest = None, len(off) + count_refusals(found)
-    for draft in write_spellings(view, layer):
+    for draft in write_spellings(model, layer):
         try:
-            model = ModelConfig.read(draft)
-            if model.specs != view.specs or not is_repair(model, layer, off):
+            other = ModelConfig.read(draft)
+            if other.specs != model.specs or not is_repair(other, layer, off):
                 continue
-            after = compare(model, layer_type=layer or None)
+            after = compare(other, layer_type=layer or None)
         except ValueError:
             continue
         left = sum(map(is_off, after)) + count_refusals(after)
@@ -195,14 +203,14 @@ def count_refusals(found: list[Comparison]) -> int:
     return sum(not one.emulation.supported for one in found)
 
 
-def write_spellings(view: View, layer: str) -> Iterator[Config]:
+def write_spellings(model: ModelConfig, layer: str) -> Iterator[Config]:
     """Yield other spellings: without one key, and in both generations of keys."""
-    for site in view.sites:
+    for site in model.rope_dicts:
         for key in site.rope:
             if key in OPTIONAL_KEYS:
-                yield view.changed(site.path, **{key: None})
+                yield write_keys(model, site.path, **{key: None})
     for write in (write_old_keys, write_new_keys):
         try:
-            yield write(view.model, view.specs[layer], layer or None).whole
+            yield write(model, model.specs[layer], layer or None).whole
         except ValueError:
             continue

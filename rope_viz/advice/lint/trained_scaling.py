@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rope_viz.advice.lint.lint_context import TEXTS, Finding, Severity, View
+from rope_viz.advice.lint.lint_context import TEXTS, Finding, Severity, find_dict, place_of
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.catalog import Model
 from rope_viz.models.identity.identify_model import find_same_sizes
 from rope_viz.models.identity.shipped_scaling import describe_method, family_name, find_shipped_spec, is_added_later
 from rope_viz.models.identity.trained_scaling import TrainedLoss, find_loss
+from rope_viz.models.model_config import ModelConfig
 from rope_viz.runtimes.compare import find_max_ratio
 from rope_viz.texts import join
 
 VOCABULARY = "vocab_size"
 
 
-def trained_scaling_gone(view: View) -> Iterator[Finding]:
+def trained_scaling_gone(model: ModelConfig) -> Iterator[Finding]:
     """The scaling that the model was trained with is gone; only for models of the list, recognised by their sizes.
 
     The config has no scaling or another method, maybe with another base, and pairs turn faster than in training or a
@@ -24,32 +25,32 @@ def trained_scaling_gone(view: View) -> Iterator[Finding]:
 
     Source: the model's own config.json in rope_viz.models.catalog, each with its source.
     """
-    found = view.model.identity
-    ours, models = found.spec, [found.model] if found.model is not None else list_same_sizes(view)
-    losses = [find_method_loss(model, found.layer, ours) for model in models]
+    found = model.identity
+    ours, models = found.spec, [found.model] if found.model is not None else list_same_sizes(model)
+    losses = [find_method_loss(other, found.layer, ours) for other in models]
     if found.how in ("fine-tune", "no config") and (ours.is_scaled or found.model is None):
         return
     # Where another model of these sizes was trained with no scaling, it may be that one.
     if not losses or None in losses:
         return
-    model, loss = models[0], losses[0]
+    trained, loss = models[0], losses[0]
     assert loss is not None
-    same_words = model.sizes.get(VOCABULARY) == view.fields.raw(VOCABULARY)
+    same_words = trained.sizes.get(VOCABULARY) == model.fields.raw(VOCABULARY)
     severity: Severity = "warning" if found.model is not None or same_words else "note"
-    name, site = family_name(model), view.site_for(found.layer)
+    name = family_name(trained)
+    site = find_dict(model, found.layer)
     text = join(
         "" if found.model is not None else TEXTS("trained-scaling-gone.sizes", name=name),
         TEXTS("trained-scaling-gone.message", name=name, method=describe_method(loss.trained), loss=loss.words),
     )
     length = min(ours.target, loss.trained.target)
     effect = find_max_ratio(ours.inv_freq(length), loss.trained.inv_freq(length))
-    yield Finding("", severity, view.place("rope_scaling") if site is None else site.key, text, effect)
+    yield Finding("", severity, place_of(model, "rope_scaling") if site is None else site.key, text, effect)
 
 
-def list_same_sizes(view: View) -> list[Model]:
+def list_same_sizes(model: ModelConfig) -> list[Model]:
     """Return the models whose sizes the config has, with another base; none for a config that is no file."""
-    model = view.model
-    return find_same_sizes(model.mapping, view.fields, view.specs[model.main_layer])
+    return find_same_sizes(model.mapping, model.fields, model.specs[model.main_layer])
 
 
 def find_method_loss(model: Model, layer: str, ours: RopeSpec) -> TrainedLoss | None:

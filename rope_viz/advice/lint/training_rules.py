@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rope_viz.advice.lint.lint_context import TEXTS, Config, Finding, Severity, View
+from rope_viz.advice.lint.lint_context import (
+    TEXTS,
+    Config,
+    Finding,
+    Severity,
+    find_dict,
+    place_of,
+    write_keys,
+)
 from rope_viz.advice.training.match_training import Match, describe_match, match_training
 from rope_viz.models.model_config import ModelConfig, Source
 from rope_viz.runtimes import emulate
@@ -25,45 +33,47 @@ def find_training_differences(config: Source, trainer: str, version: str | None 
     """
     find_trainer(trainer, version)
     try:
-        return list(trained_otherwise(View(config), trainer, version))
+        return list(trained_otherwise(ModelConfig.read(config), trainer, version))
     except (ValueError, ArithmeticError):
         return []
 
 
-def trained_otherwise(view: View, trainer: str, version: str | None) -> Iterator[Finding]:
+def trained_otherwise(model: ModelConfig, trainer: str, version: str | None) -> Iterator[Finding]:
     """Yield the finding of each layer type that a trainer computes otherwise."""
-    for layer in view.specs:
-        found = find_match(view, trainer, version, layer)
+    for layer in model.specs:
+        found = find_match(model, trainer, version, layer)
         if found.same is not False and found.training.supported:
             continue
-        repaired = None if found.same_values else state_keys(view, trainer, version, layer)
+        repaired = None if found.same_values else state_keys(model, trainer, version, layer)
         hint = "" if repaired is None else TEXTS("trained-otherwise.state")
-        place = view.site_for(layer)
-        key = place.key if place is not None else view.place("rope_parameters")
+        place = find_dict(model, layer)
+        key = place.key if place is not None else place_of(model, "rope_parameters")
         text = join(describe_match(found), hint)
         # Many trainers permute q and k themselves when they write a checkpoint for transformers.
         severity: Severity = "note" if found.same_values else "warning"
         yield Finding("trained-otherwise", severity, key, text, found.effect, repaired, "rope_viz.runtimes.trainers")
 
 
-def find_match(view: View, trainer: str, version: str | None, layer: str, config: Config | None = None) -> Match:
-    """Return the trainer against transformers for one layer type of a config, by default the view's own."""
-    source = view.model if config is None else config
+def find_match(
+    model: ModelConfig, trainer: str, version: str | None, layer: str, config: Config | None = None
+) -> Match:
+    """Return the trainer against transformers for one layer type of a config, by default the model's own."""
+    source = model if config is None else config
     return match_training(source, trainer, version=version, layer_type=layer or None)
 
 
-def state_keys(view: View, trainer: str, version: str | None, layer: str) -> Config | None:
+def state_keys(model: ModelConfig, trainer: str, version: str | None, layer: str) -> Config | None:
     """Return the config with the keys that transformers fills in, if the trainer then computes the same."""
-    site = view.site_for(layer)
+    site = find_dict(model, layer)
     if site is None or site.kind != "yarn":
         return None
     missing = {key: value for key, value in STATED.items() if site.rope.get(key) is None}
     if site.rope.get(ORIGINAL) is None:
-        missing[ORIGINAL] = view.specs[layer].context
+        missing[ORIGINAL] = model.specs[layer].context
     if not missing:
         return None
-    config = view.changed(site.path, **missing)
-    return config if find_match(view, trainer, version, layer, config).same_values else None
+    config = write_keys(model, site.path, **missing)
+    return config if find_match(model, trainer, version, layer, config).same_values else None
 
 
 SOURCE = "config/speculative.py of vLLM 0.33.0, read; Automodel#2399, sglang#6783, vllm-ascend#6612"

@@ -1,6 +1,6 @@
-"""Time of `rope-viz report --all` over many configs: CPU time for each model, wall time, links, and the rest of a kill.
+"""Time of `rope-viz site` over many configs: CPU time for each model, wall time, links, and the rest of a kill.
 
-python benchmarks/report_all.py [--count 300] [--kill-after 60]
+python benchmarks/site.py [--count 300] [--kill-after 60]
 
 The configs are those of the catalog, each several times with another number of layers, so that no page is the same. The
 command is killed after the given number of pages and started again. Prints a Markdown table.
@@ -43,7 +43,7 @@ def write_configs(folder: Path, count: int) -> None:
 
 def run(folder: Path, site: Path, kill_after: int = 0) -> tuple[float, float, int]:
     """Run the command and return (wall seconds, CPU seconds, pages there already); kill it after so many pages."""
-    words = [sys.executable, "-m", "rope_viz", "report", "--all", str(folder), "-o", str(site)]
+    words = [sys.executable, "-m", "rope_viz", "site", str(folder), "-o", str(site)]
     before, begin, found = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter(), 0
     with subprocess.Popen(words, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         for line in process.stderr or ():
@@ -60,7 +60,7 @@ def count_broken(site: Path) -> tuple[int, int]:
     """Return (links, broken links) of all pages."""
     total = broken = 0
     for page in site.rglob("*.html"):
-        text = re.sub(r"<script>.*?</script>", "", page.read_text(encoding="utf-8"), flags=re.S)
+        text = re.sub(r"(<script[^>]*>).*?</script>", r"\1", page.read_text(encoding="utf-8"), flags=re.S)
         for target in re.findall(r'(?:href|src)="([^"#]+)"', text):
             total, broken = total + 1, broken + (not (page.parent / unquote(target)).is_file())
     return total, broken
