@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
-from rope_viz.advice.lint.lint_context import KNOWN_KEYS, inside
+from rope_viz.advice.lint.lint_context import KNOWN_KEYS
 from rope_viz.advice.lint.rules import ROPE_LIKE, find_meant_key, find_read_keys
 from rope_viz.advice.memory.kv_cache import NAMES as MEMORY_NAMES
 from rope_viz.advice.memory.weight_storage import ALGORITHMS
@@ -262,7 +262,7 @@ def find_named_keys(config: ModelConfig) -> frozenset[str]:
         path, read = config.path, find_read_keys(config.fields)
     except ValueError:
         return frozenset()
-    levels = (inside(config.mapping, path[:depth]) for depth in range(len(path) + 1))
+    levels = (text_config.find_inside(config.mapping, path[:depth]) for depth in range(len(path) + 1))
     unknown = {key for level in levels if isinstance(level, Mapping) for key in level} - list_keys() - PRIVATE
     misspelled = (key for key in unknown if NAME.fullmatch(key) and find_meant_key(key, read) is not None)
     return frozenset((*path, *misspelled))
