@@ -122,3 +122,18 @@ def read_variables(*names):
 
 def read_path():
     return sys.path[0], os.getcwd()
+
+
+def allocate_and_tell(arguments, tell):
+    """Allocate twice this number of bytes, without touching them."""
+    tell({"size": len(bytes(2 * arguments["number"]))})
+
+
+def tell_environment(arguments, tell):
+    threads = read_variables("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    tell({"niceness": read_niceness(), "threads": threads})
+
+
+def tell_and_sleep(arguments, tell):
+    tell({"fraction": 0.5})
+    time.sleep(60)
