@@ -79,7 +79,8 @@ class Run:
         self._language = current_language()
         self._process: Process | None = None
         try:
-            self._process = Process(dataclasses.replace(self.limits, wall_seconds=limit), variables=self.variables)
+            limits = dataclasses.replace(self.limits, wall_seconds=limit)
+            self._process = Process(limits, name="measurement", variables=self.variables)
         except OSError as error:
             self.problem = TEXTS("problems.not_started", error=error)
             self._finish()

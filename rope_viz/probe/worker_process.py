@@ -47,5 +47,7 @@ def start_worker() -> Iterator[TransformersProcess]:
     """
     if any(importlib.util.find_spec(name) is None for name in ("torch", "transformers")):
         raise ValueError(f"a probe of this model needs PyTorch and transformers: {INSTALL}")
-    with tempfile.TemporaryFile() as errors, contextlib.closing(Process(errors=errors)) as process:
-        yield TransformersProcess(process, errors)
+    with tempfile.TemporaryFile() as errors:
+        process = Process(name="transformers", errors=errors)
+        with contextlib.closing(process):
+            yield TransformersProcess(process, errors)

@@ -42,7 +42,7 @@ LOG = logging.getLogger(__name__)
 ROOT = Path(__file__).parents[2]
 # Not with -m: classes of a module that runs as __main__ have another name in a pickle. The folder of
 # the package takes the place of the working directory, whose files must not be imported.
-PROGRAM = f"import sys; sys.path[:1] = sys.argv[1:]; from {__name__} import serve; serve()"
+PROGRAM = f"import sys; sys.path[:1] = sys.argv[1:2]; from {__name__} import serve; serve()"
 LENGTH = 8
 """Bytes before a frame that tell its length."""
 PATIENCE = 5.0
@@ -141,13 +141,14 @@ class Process:
 
     `prepare` is done at its start and is outside its limits of memory. `variables` replace variables of
     the environment, None removes one. `errors` is a file for what it and its jobs print, and `python`
-    another interpreter.
+    another interpreter. `ps` shows the `name`.
     """
 
     def __init__(
         self,
         limits: Limits = Limits(),
         *,
+        name: str = "job",
         prepare: Job | None = None,
         variables: Mapping[str, str | None] | None = None,
         errors: IO[bytes] | None = None,
@@ -163,7 +164,7 @@ class Process:
         self._is_killed = False
         self._lock = threading.Lock()
         self.running = subprocess.Popen(
-            [python or sys.executable, "-c", PROGRAM, str(ROOT)],
+            [python or sys.executable, "-c", PROGRAM, str(ROOT), name],
             env={name: value for name, value in changed.items() if value is not None},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -294,7 +295,7 @@ class Pool:
 
     The process used last is used first, because it is warm. A pool serves an event loop (`do`) and
     threads (`submit`). `places` jobs are done at once; others wait. With `one_stays` the last process
-    is not ended when idle, and one that has ended is replaced.
+    is not ended when idle, and one that has ended is replaced. `idle_seconds` None keeps all.
     """
 
     def __init__(
@@ -302,16 +303,17 @@ class Pool:
         places: int,
         limits: Limits = Limits(),
         *,
+        name: str = "job",
         prepare: Job | None = None,
         variables: Mapping[str, str | None] | None = None,
-        idle_seconds: float = 60.0,
+        idle_seconds: float | None = 60.0,
         one_stays: bool = False,
     ) -> None:
         self.places = places
         self.limits = limits
         self.idle_seconds = idle_seconds
         self.one_stays = one_stays
-        self._start = functools.partial(Process, limits, prepare=prepare, variables=variables)
+        self._start = functools.partial(Process, limits, name=name, prepare=prepare, variables=variables)
         self._idle: list[Process] = []
         self._busy: set[Process] = set()
         self._turn = 0
@@ -455,7 +457,7 @@ class Pool:
 
         A timer for each process would cost each job a thread.
         """
-        if self._timer is not None or not self._ending:
+        if self.idle_seconds is None or self._timer is not None or not self._ending:
             return
         wait = self._ending[0].rests_since + self.idle_seconds - time.monotonic()
         self._timer = threading.Timer(max(wait, 0.0), self._end_idle)
@@ -470,6 +472,7 @@ class Pool:
         return longest_first[:-1] if stays else longest_first
 
     def _end_idle(self) -> None:
+        assert self.idle_seconds is not None
         with self._lock:
             self._timer = None
             last = time.monotonic() - self.idle_seconds

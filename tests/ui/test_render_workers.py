@@ -14,6 +14,7 @@ import pytest
 
 from rope_viz.pages import registry
 from rope_viz.picture import export, read_address
+from rope_viz.storage import processes
 from rope_viz.ui import picture_route, render_queue, render_workers
 
 pytestmark = pytest.mark.slow
@@ -134,10 +135,7 @@ def test_machine_with_one_core_starts_no_worker(monkeypatch):
 
 
 def test_failed_worker_start_is_retried_only_later(monkeypatch):
-    def refuse(*args, **options):
-        raise OSError("no shared memory")
-
-    monkeypatch.setattr(render_workers, "ProcessPoolExecutor", refuse)
+    monkeypatch.setattr(processes.sys, "executable", "/none/such")
     found = render_workers.RenderWorkers(1)
     for _ in range(render_workers.OFTEN):
         found.record_wait(1.0)
@@ -163,8 +161,8 @@ def test_picture_of_a_killed_worker_is_rendered_by_the_server():
         own = picture_route.Gallery(workers=workers)
         first = asyncio.ensure_future(own.drawn("a", lambda: b"here", away=("decay", "bases", {"base": "31000"})))
         await asyncio.sleep(0)
-        for process in list(workers._pool._processes.values()):
-            os.kill(process.pid, signal.SIGKILL)
+        for pid in workers.pids:
+            os.kill(pid, signal.SIGKILL)
         return await first, await own.drawn("b", lambda: b"here too", away=WORKER_JOB)
 
     with running_worker() as workers:
@@ -178,7 +176,7 @@ def test_worker_ends_with_a_killed_server():
         "if __name__ == '__main__':\n"
         "    found = render_workers.RenderWorkers(1); found.start()\n"
         "    while not found.ready: time.sleep(0.05)\n"
-        "    print(*found._pool._processes, flush=True); time.sleep(600)\n"
+        "    print(*found.pids, flush=True); time.sleep(600)\n"
     )
     root = Path(__file__).parents[2]
     with subprocess.Popen([sys.executable, "-c", script], cwd=root, stdout=subprocess.PIPE, text=True) as server:
