@@ -128,7 +128,7 @@ class Setup(NamedTuple):
     prepare: Job | None
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """A frame that a process writes; after one that `ends` no other follows."""
 
     kind: Literal["message", "result", "problem", "memory", "failed"]
@@ -198,17 +198,17 @@ class Process:
             timer.start()
         try:
             self._send(frame)
-            answer = self._receive(listen)
+            reply = self._receive(listen)
         except BaseException:
-            # What the process would still write is not the answer to another job.
+            # What the process would still write is not the reply to another job.
             self.kill()
             raise
         finally:
             if timer is not None:
                 timer.cancel()
-        if answer.ends or self._is_late:
+        if reply.ends or self._is_late:
             self.kill()
-        return read_result(answer)
+        return read_result(reply)
 
     def kill(self) -> None:
         """End it and what it has started, at once; another thread waits for its end."""
@@ -235,11 +235,11 @@ class Process:
 
     def _send(self, frame: bytes) -> None:
         assert self.running.stdin is not None
-        # A process that has ended tells why by its last answer or by its exit code.
+        # A process that has ended tells why by its last reply or by its exit code.
         with contextlib.suppress(OSError, ValueError):
             write_frame(self.running.stdin, frame)
 
-    def _receive(self, listen: Callable[[Any], None] | None) -> Answer:
+    def _receive(self, listen: Callable[[Any], None] | None) -> Reply:
         assert self.running.stdout is not None
         while True:
             try:
@@ -247,11 +247,11 @@ class Process:
             # A ValueError if it was killed and cleaned up before.
             except (EOFError, OSError, ValueError):
                 raise self._find_end() from None
-            answer: Answer = pickle.loads(frame)
-            if answer.kind != "message":
-                return answer
+            reply: Reply = pickle.loads(frame)
+            if reply.kind != "message":
+                return reply
             if listen is not None:
-                listen(answer.value)
+                listen(reply.value)
 
     def _find_end(self) -> ProcessError:
         """Return why the process has ended."""
@@ -484,13 +484,13 @@ class Pool:
             process.kill()
 
 
-def read_result(answer: Answer) -> Any:
-    """Return the result in the last answer to a job, or raise its error."""
-    if answer.kind == "result":
-        return answer.value
-    if answer.kind == "problem":
-        raise answer.value
-    raise OutOfMemoryError(answer.value) if answer.kind == "memory" else FailedError(answer.value)
+def read_result(reply: Reply) -> Any:
+    """Return the result in the last reply to a job, or raise its error."""
+    if reply.kind == "result":
+        return reply.value
+    if reply.kind == "problem":
+        raise reply.value
+    raise OutOfMemoryError(reply.value) if reply.kind == "memory" else FailedError(reply.value)
 
 
 def write_frame(stream: IO[bytes], frame: bytes) -> None:
@@ -550,23 +550,23 @@ def serve() -> NoReturn:
     before = prepare_process(setup)
     lock = threading.Lock()
 
-    def write(answer: Answer) -> None:
-        frame = pickle.dumps(answer, protocol=5)
+    def write(reply: Reply) -> None:
+        frame = pickle.dumps(reply, protocol=5)
         with lock:
             write_frame(results, frame)
 
     while True:
-        answer = do_job(frames.get(), setup.limits, write)
+        reply = do_job(frames.get(), setup.limits, write)
         rest = setup.limits.rest
         if rest is not None and allocated() - before > rest:
-            answer = answer._replace(ends=True)
-        send_answer(answer, write)
-        if answer.ends:
+            reply = reply._replace(ends=True)
+        send_reply(reply, write)
+        if reply.ends:
             end_group()
 
 
 def take_streams() -> tuple[IO[bytes], IO[bytes]]:
-    """Return the streams of jobs and of answers.
+    """Return the streams of jobs and of replies.
 
     A job and what it starts have an empty input instead, and print to the standard error.
     """
@@ -618,10 +618,10 @@ def prepare_process(setup: Setup) -> int:
     return allocated()
 
 
-def do_job(frame: bytes | None, limits: Limits, write: Callable[[Answer], None]) -> Answer:
-    """Do a job of this process, and turn every error into an answer."""
+def do_job(frame: bytes | None, limits: Limits, write: Callable[[Reply], None]) -> Reply:
+    """Do a job of this process, and turn every error into a reply."""
     if frame is None:
-        return Answer("memory", "the job is too large", ends=True)
+        return Reply("memory", "the job is too large", ends=True)
     if limits.processor_seconds is not None:
         limit_seconds(limits.processor_seconds)
     try:
@@ -630,28 +630,28 @@ def do_job(frame: bytes | None, limits: Limits, write: Callable[[Answer], None])
         set_process_language(job.language)
         arguments = job.arguments
         if listens:
-            arguments = (*arguments, lambda message: write(Answer("message", message)))
-        return Answer("result", find_function(job)(*arguments))
+            arguments = (*arguments, lambda message: write(Reply("message", message)))
+        return Reply("result", find_function(job)(*arguments))
     except (ValueError, OSError) as error:
-        return Answer("problem", make_portable(error))
+        return Reply("problem", make_portable(error))
     except MemoryError as error:
-        return Answer("memory", str(error), ends=True)
+        return Reply("memory", str(error), ends=True)
     except Exception as error:
         LOG.exception("a job failed")
-        return Answer("failed", f"{type(error).__name__}: {error}")
+        return Reply("failed", f"{type(error).__name__}: {error}")
 
 
-def send_answer(answer: Answer, write: Callable[[Answer], None]) -> None:
-    """Write the last answer to a job, or why its result cannot be sent."""
+def send_reply(reply: Reply, write: Callable[[Reply], None]) -> None:
+    """Write the last reply to a job, or why its result cannot be sent."""
     try:
-        write(answer)
+        write(reply)
     except OSError:  # the parent has ended
         end_group()
     except MemoryError:
-        write(Answer("memory", "the result is too large", ends=True))
+        write(Reply("memory", "the result is too large", ends=True))
     except Exception as error:
         LOG.exception("a result cannot be sent")
-        write(Answer("failed", f"{type(error).__name__}: {error}", ends=answer.ends))
+        write(Reply("failed", f"{type(error).__name__}: {error}", ends=reply.ends))
 
 
 def find_function(job: Job) -> Callable[..., Any]:
