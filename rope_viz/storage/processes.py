@@ -13,7 +13,6 @@ a text, and their values are plain ones, which all versions of Python unpickle.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
 import importlib
@@ -208,7 +207,11 @@ class Process:
                 timer.cancel()
         if reply.ends or self._is_late:
             self.kill()
-        return read_result(reply)
+        try:
+            return read_result(reply)
+        finally:
+            # As in `Pool.do`: the reply has the error, whose traceback has this frame.
+            del reply
 
     def kill(self) -> None:
         """End it and what it has started, at once; another thread waits for its end."""
@@ -283,9 +286,9 @@ class Process:
 class _Place:
     """The place of one job in a pool: its process, and whether somebody still waits for it."""
 
-    def __init__(self, job: Job, turn: int) -> None:
+    def __init__(self, job: Job, generation: int) -> None:
         self.job = job
-        self.turn = turn
+        self.generation = generation
         self.process: Process | None = None
         self.is_cancelled = False
 
@@ -316,7 +319,8 @@ class Pool:
         self._start = functools.partial(Process, limits, name=name, prepare=prepare, variables=variables)
         self._idle: list[Process] = []
         self._busy: set[Process] = set()
-        self._turn = 0
+        # Shutting down begins another one, so that what began before cannot take its processes.
+        self._generation = 0
         self._timer: threading.Timer | None = None
         self._threads: ThreadPoolExecutor | None = None
         self._lock = threading.RLock()
@@ -351,12 +355,19 @@ class Pool:
 
     async def do(self, job: Job) -> Any:
         """Do a job and return its result. If this is cancelled, the job's process is ended."""
+        # Only here: it takes 30 ms of every command that shows a page's picture.
+        import asyncio
+
         future, place = self._submit(job)
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
             self._cancel(place)
             raise
+        finally:
+            # An error's traceback has this frame: with the future, which has the error, both and the
+            # job's contents would stay until the next collection of cycles.
+            del future, place
 
     def shut_down(self) -> None:
         """End all processes and jobs, those that wait included.
@@ -364,7 +375,7 @@ class Pool:
         A later job starts a new process.
         """
         with self._lock:
-            self._turn += 1
+            self._generation += 1
             ended = [*self._idle, *self._busy]
             self._idle.clear()
             self._busy.clear()
@@ -383,7 +394,7 @@ class Pool:
         with self._lock:
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(self.places, thread_name_prefix="processes")
-            place = _Place(job, self._turn)
+            place = _Place(job, self._generation)
             return self._threads.submit(self._do, place), place
 
     def _do(self, place: _Place) -> Any:
@@ -398,43 +409,48 @@ class Pool:
 
         Raise `EndedError` if there can be none, or if nobody waits for the job.
         """
-        process = self._take_idle()
-        if process is None:
-            try:
-                process = self._start()
-            except OSError as error:
-                raise EndedError from error
+        process = self._take_idle(place)
+        if process is not None:
+            return process
+        try:
+            process = self._start()
+        except OSError as error:
+            raise EndedError from error
         with self._lock:
-            if place.turn != self._turn:
-                process.kill()
-                raise EndedError
-            if place.is_cancelled:
-                self._rest(process)
-                raise EndedError
-            self._busy.add(process)
-            place.process = process
-        return process
+            if self._is_wanted(place):
+                place.process = process
+                self._busy.add(process)
+                return process
+        process.kill()
+        raise EndedError
 
-    def _take_idle(self) -> Process | None:
+    def _take_idle(self, place: _Place) -> Process | None:
         with self._lock:
+            if not self._is_wanted(place):
+                raise EndedError
             while self._idle:
                 process = self._idle.pop()
                 if process.is_alive:
+                    place.process = process
+                    self._busy.add(process)
                     return process
                 process.kill()
         return None
+
+    def _is_wanted(self, place: _Place) -> bool:
+        return place.generation == self._generation and not place.is_cancelled
 
     def _put_back(self, process: Process, place: _Place) -> None:
         """Let a process wait for the next job if it can do one."""
         with self._lock:
             place.process = None
             self._busy.discard(process)
-            is_wanted = place.turn == self._turn
-            if is_wanted and process.is_alive:
+            is_current = place.generation == self._generation
+            if is_current and process.is_alive:
                 self._rest(process)
                 return
             process.kill()
-            if is_wanted and self.one_stays:
+            if is_current and self.one_stays:
                 with contextlib.suppress(OSError):  # the next job tries again
                     self.start()
 
@@ -486,11 +502,14 @@ class Pool:
 
 def read_result(reply: Reply) -> Any:
     """Return the result in the last reply to a job, or raise its error."""
-    if reply.kind == "result":
-        return reply.value
-    if reply.kind == "problem":
-        raise reply.value
-    raise OutOfMemoryError(reply.value) if reply.kind == "memory" else FailedError(reply.value)
+    try:
+        if reply.kind == "result":
+            return reply.value
+        if reply.kind == "problem":
+            raise reply.value
+        raise OutOfMemoryError(reply.value) if reply.kind == "memory" else FailedError(reply.value)
+    finally:
+        del reply
 
 
 def write_frame(stream: IO[bytes], frame: bytes) -> None:

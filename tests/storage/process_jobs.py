@@ -137,3 +137,15 @@ def tell_environment(arguments, tell):
 def tell_and_sleep(arguments, tell):
     tell({"fraction": 0.5})
     time.sleep(60)
+
+
+class Content:
+    """A content whose end the tests can see."""
+
+
+def end_with(content, code):
+    os._exit(code)
+
+
+def refuse_with(content, code):
+    raise ContentError(f"it is refused with {code}")

@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import gc
 import os
 import pickle
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from pathlib import Path
 
 import pytest
@@ -328,6 +330,36 @@ def test_cancelled_job_ends_its_process_and_one_that_waits_never_starts(pool):
 
     pid = asyncio.run(cancel())
     wait_until(lambda: not is_running(pid), 10, "end of the process")
+
+
+@pytest.mark.parametrize("name", ["end_with", "refuse_with"])
+def test_contents_of_a_job_without_result_are_freed_without_gc(pool, name):
+    own = pool(1)
+
+    async def fail():
+        content = jobs.Content()
+        left = weakref.ref(content)
+        job = Job(f"tests.storage.process_jobs:{name}", (content, 3))
+        try:
+            await own.do(job)
+        except (EndedError, ContentError):
+            pass
+        else:
+            raise AssertionError("the job has a result")
+        del job, content
+        # The thread and the loop drop their references a moment after the result is there.
+        for _ in range(500):
+            await asyncio.sleep(0.01)
+            if left() is None:
+                return
+        raise AssertionError("the content is still there")
+
+    gc.collect()
+    gc.disable()
+    try:
+        asyncio.run(fail())
+    finally:
+        gc.enable()
 
 
 def test_shut_down_ends_jobs_and_those_that_wait(pool):
