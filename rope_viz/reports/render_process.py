@@ -144,14 +144,19 @@ def end_with(parent: int) -> None:
     os._exit(0)
 
 
+def bound_store() -> None:
+    """Let this process keep less of the contents of its jobs than a server does."""
+    blob_store.STORE = blob_store.Store(STORED)
+
+
 def prepare() -> None:
     """Load all that pictures need."""
-    blob_store.STORE = blob_store.Store(STORED)
+    bound_store()
     for page in registry.PAGES:
         registry.page(page)
 
 
 def prepare_reading() -> None:
     """Load what reads configs alone. Pages are loaded when they are needed."""
-    blob_store.STORE = blob_store.Store(STORED)
+    bound_store()
     own_file.read_stored(WARM)

@@ -16,6 +16,7 @@ from rope_viz.pages import registry
 from rope_viz.picture import export, read_address
 from rope_viz.reports import render_process
 from rope_viz.storage.processes import Job, Limits, Pool
+from rope_viz.texts.languages import ENGLISH
 
 LATE = 0.2
 """Seconds in the queue after which a picture counts as late."""
@@ -54,7 +55,9 @@ class RenderWorkers:
             self.start()
 
     def start(self) -> None:
-        if self._pool is None and self.count > 0:
+        if self._started is not None and self._started.done() and self._started.exception() is not None:
+            self.shut_down()  # the first worker ended before it was ready
+        elif self._pool is None and self.count > 0:
             limits = Limits(memory=render_process.MEMORY)
             # The gallery ends all workers together, when none of them has a picture.
             self._pool = Pool(
@@ -71,7 +74,8 @@ class RenderWorkers:
         """Render a picture whose address holds all its inputs, as a compressed message; None without workers."""
         if self._pool is None or not self.ready:
             return None
-        return self._pool.submit(Job(render_packed, (page, name, query)))
+        # Another request than the picture's own may come to this: the query names the language.
+        return self._pool.submit(Job(render_packed, (page, name, query), language=ENGLISH))
 
     def shut_down(self, again: float = AGAIN) -> None:
         """Shut the pool down; it may be restarted after `again` seconds."""

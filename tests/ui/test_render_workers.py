@@ -15,6 +15,7 @@ import pytest
 from rope_viz.pages import registry
 from rope_viz.picture import export, read_address
 from rope_viz.storage import processes
+from rope_viz.texts import use_language
 from rope_viz.ui import picture_route, render_queue, render_workers
 
 pytestmark = pytest.mark.slow
@@ -54,6 +55,12 @@ def fail_if_called():
 
 def test_worker_process_renders_the_same_bytes(ready_workers):
     drawn = asyncio.run(picture_route.Gallery(workers=ready_workers).drawn("a", fail_if_called, away=WORKER_JOB))
+    assert drawn == render_here()
+
+
+def test_language_of_a_worker_is_that_of_the_address(ready_workers):
+    with use_language("zh"):
+        drawn = ready_workers.submit(*WORKER_JOB).result(60)
     assert drawn == render_here()
 
 
@@ -142,6 +149,18 @@ def test_failed_worker_start_is_retried_only_later(monkeypatch):
     assert found.submit(*WORKER_JOB) is None
     monkeypatch.setattr(found, "start", fail_if_called)
     found.record_wait(1.0)
+
+
+def test_workers_that_end_before_they_are_ready_are_started_again_later():
+    found = render_workers.RenderWorkers(1)
+    found.start()
+    for pid in found.pids:
+        os.kill(pid, signal.SIGKILL)
+    assert found._started.exception(60) is not None
+    assert found.submit(*WORKER_JOB) is None
+    found.start()
+    assert found.pids == []
+    assert found._restart_at > time.monotonic()
 
 
 def test_gallery_reports_waiting_times_to_its_workers():
