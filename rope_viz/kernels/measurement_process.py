@@ -6,7 +6,6 @@ A crash, lack of memory or a hanging driver ends only that process, and the user
 from __future__ import annotations
 
 import dataclasses
-import logging
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +15,6 @@ from typing import Any
 from rope_viz.storage.processes import EndedError, Job, Limits, OutOfTimeError, Process, ProcessError
 from rope_viz.texts import Texts, current_language, join, use_language
 
-LOG = logging.getLogger(__name__)
 TEXTS = Texts("measurement")
 LIMIT_SECONDS = 240.0
 
@@ -94,7 +92,6 @@ class Run:
 
     def describe(self, error: Exception) -> str:
         """Return a sentence for an error of the function, or of its process."""
-        LOG.error("a measurement failed: %s", error)
         code = error.code if isinstance(error, EndedError) else 1
         return join(TEXTS("problems.failed", code=code), TEXTS("problems.see_log"))
 

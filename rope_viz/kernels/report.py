@@ -38,8 +38,12 @@ def run_measurement(arguments: dict[str, Any], tell: Tell) -> None:
     """Tell the lines of a measurement."""
     # A pool of compiler processes would outlive this one.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
-    for line in report_lines(arguments):
-        tell(line)
+    try:
+        for line in report_lines(arguments):
+            tell(line)
+    except (ValueError, OSError) as error:
+        # The page sends only what can be measured: the process logs this as an error of ours.
+        raise RuntimeError("the measurement failed") from error
 
 
 def report_lines(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
