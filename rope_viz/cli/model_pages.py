@@ -5,26 +5,24 @@ An interrupted run goes on.
 
 from __future__ import annotations
 
-import concurrent.futures
 import hashlib
 import json
-import multiprocessing
 import os
 import re
 import sys
-import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from rope_viz import __version__
 from rope_viz.cli.output import one_line, write_output
 from rope_viz.reports import report_site
-from rope_viz.reports.render_process import MEMORY, end_with, limit_memory, limit_seconds
 from rope_viz.reports.report_site import FOLDER, IndexEntry
 from rope_viz.reports.site_pages import badge_file, make_model_badge, preview_file, render_model_preview
 from rope_viz.storage.decode_json import decode_json
+from rope_viz.storage.limits import JOB_MEMORY, JOB_REST
+from rope_viz.storage.processes import Job, Limits, Pool, ProcessError
 from rope_viz.storage.read_file import LARGEST_TEXT, read_limited
 from rope_viz.texts import current_language, use_language
 
@@ -129,58 +127,29 @@ def read_record(site: Path, job: ReportJob) -> MadePage | None:
 def run_jobs(jobs: Sequence[ReportJob], site: Path) -> Iterator[MadePage]:
     """Yield the pages as they are written, in a process per core.
 
-    When a process ends, for lack of memory or time, the jobs without a page run again one by one. The job that ends it
-    again gets a page that says so.
+    A job whose process ends, for lack of memory or time, gets a page that says so.
     """
-    workers = min(os.cpu_count() or 1, len(jobs))
-    left = list(jobs)
-    if workers > 1:
-        finished = set()
-        try:
-            for job, page in run_pool(left, site, workers):
-                finished.add(job)
-                yield page
-        except BrokenProcessPool:
-            pass
-        left = [job for job in left if job not in finished]
-    while left:
-        try:
-            for _, page in run_pool(left, site, 1):
-                left.pop(0)
-                yield page
-        except BrokenProcessPool:
-            yield write_page(left.pop(0), site, "ended")
-
-
-def run_pool(jobs: Sequence[ReportJob], site: Path, workers: int) -> Iterator[tuple[ReportJob, MadePage]]:
-    """Yield (job, page) of jobs that run in so many processes; one process runs them in order."""
+    if not jobs:
+        return
+    seconds = FULL_SECONDS if any(job.is_full for job in jobs) else SECONDS
+    limits = Limits(processor_seconds=seconds, memory=JOB_MEMORY, rest=JOB_REST)
+    places = min(os.cpu_count() or 1, len(jobs))
     # These processes multiply only small arrays; one thread each.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    context = multiprocessing.get_context("spawn")
-    pool = concurrent.futures.ProcessPoolExecutor(
-        workers, mp_context=context, initializer=begin_process, initargs=(os.getpid(),)
-    )
-    try:
-        futures = {pool.submit(run_job, job, site): job for job in jobs}
-        for future in concurrent.futures.as_completed(futures):
-            yield futures[future], future.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
+    variables = {"OPENBLAS_NUM_THREADS": "1"}
+    with Pool(places, limits, name="site", variables=variables) as pool:
+        pages = {pool.submit(Job(write_or_fail, (job, site))): job for job in jobs}
+        for page in as_completed(pages):
+            try:
+                yield page.result()
+            except ProcessError:
+                yield write_page(pages[page], site, "ended")
 
 
-def begin_process(parent: int) -> None:
-    """Prepare a process: it ends with its parent, and has a limit of memory."""
-    if sys.platform != "win32":
-        threading.Thread(target=end_with, args=(parent,), daemon=True).start()
-    limit_memory(MEMORY)
-
-
-def run_job(job: ReportJob, site: Path) -> MadePage:
-    """Write one page and its record, and return it."""
-    limit_seconds(FULL_SECONDS if job.is_full else SECONDS)
+def write_or_fail(job: ReportJob, site: Path) -> MadePage:
+    """Write one page and its record, or a page that says that it could not be made."""
     try:
         return write_page(job, site)
-    except (Exception, MemoryError) as error:
+    except Exception as error:
         print(f"rope-viz: {job.label}: {type(error).__name__}: {one_line(error)}", file=sys.stderr)
         return write_page(job, site, "failed")
 

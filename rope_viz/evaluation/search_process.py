@@ -1,4 +1,4 @@
-"""Search for divisors of the demo models in a process of its own: `python -m rope_viz.evaluation.search_process`."""
+"""Search for divisors of the demo models in a process of its own."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from rope_viz.evaluation import TEXTS
 from rope_viz.evaluation.score_divisors import TinyScorer
 from rope_viz.evaluation.search_divisors import TINY, SearchPlan, search
-from rope_viz.kernels.measurement_process import Run
-from rope_viz.real_models.worker_process import ONE_THREAD, Write, run_worker
+from rope_viz.real_models.model_run import ModelRun
+from rope_viz.storage.processes import Tell
 from rope_viz.tiny_lm import checkpoints
 
 STARTS = ("none", "linear", "ntk")
@@ -38,11 +38,12 @@ class SearchReport:
         return json.dumps(self.found, allow_nan=False).encode()
 
 
-class SearchRun(Run):
+class SearchRun(ModelRun):
     """A search with the three demo models in a process of its own; no measurement runs at the same time."""
 
-    module = __name__
-    environment = ONE_THREAD
+    function = f"{__name__}:run_search"
+    texts = TEXTS
+    group = "search"
 
     def __init__(self, length: int = LENGTH, trials: int = TRIALS, held_out: int = HELD_OUT) -> None:
         super().__init__({"length": length, "trials": trials, "held_out": held_out})
@@ -55,19 +56,15 @@ class SearchRun(Run):
         return str(TEXTS("search.loading"))
 
 
-def run_search(arguments: dict[str, Any], write: Write) -> None:
-    """Write the progress with the result so far after every trial, and the whole result at the end."""
+def run_search(arguments: dict[str, Any], tell: Tell) -> None:
+    """Tell the progress with the result so far after every trial, and the whole result at the end."""
     trials = arguments["trials"]
     plan = SearchPlan(TINY, arguments["length"], starts=STARTS, held_out=arguments["held_out"])
     scorer = TinyScorer([checkpoints.load_tiny_lm(name) for name in checkpoints.SEEDS])
 
     def watch(share: float, found: dict[str, Any]) -> None:
         key = "search.trial" if found["trials"] < trials else "search.scoring"
-        write({"fraction": share, "name": TEXTS(key, trial=found["trials"], trials=trials), "found": found})
+        tell({"fraction": share, "name": TEXTS(key, trial=found["trials"], trials=trials), "found": found})
 
     found = search(plan, scorer, None, trials=trials, watch=watch)
-    write({"fraction": 1.0, "name": TEXTS("search.scoring"), "found": found})
-
-
-if __name__ == "__main__":
-    run_worker(run_search, TEXTS, "search")
+    tell({"fraction": 1.0, "name": TEXTS("search.scoring"), "found": found})

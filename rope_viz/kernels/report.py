@@ -1,19 +1,17 @@
-"""A measurement as JSON: the lines that a process prints, and the reading of a file that was saved.
+"""A measurement as JSON: the lines that a process reports, and the reading of a file that was saved.
 
-`python -m rope_viz.kernels.report`, for `measurement_process`, reads a JSON object from the standard input: the fields
-of `Workload`, device "auto" for the GPU if there is one, and `rounds` and `compiled` of `measure`. The first line is
+The arguments of `run_measurement`, which `measurement_process` calls, are the fields of `Workload`, device
+"auto" for the GPU if there is one, and `rounds` and `compiled` of `measure`. The first line is
 {"machine", "agreement"}, then one {"fraction", "name", "way"} per step.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import os
 import platform
 import statistics
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from rope_viz.embedding.spec import PAIRINGS, require_number, short_repr
 from rope_viz.kernels.measurement_process import TEXTS, MeasurementReport
 from rope_viz.storage.decode_json import decode_json
-from rope_viz.texts.languages import set_process_language
+from rope_viz.storage.processes import Tell
 from rope_viz.texts.texts import join_items
 
 if TYPE_CHECKING:
@@ -36,8 +34,20 @@ LONGEST = 1000
 TIMES = ("median_s", "best_s", "bytes_per_second", "fraction_of_copy")
 
 
+def run_measurement(arguments: dict[str, Any], tell: Tell) -> None:
+    """Tell the lines of a measurement."""
+    # A pool of compiler processes would outlive this one.
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+    try:
+        for line in report_lines(arguments):
+            tell(line)
+    except (ValueError, OSError) as error:
+        # The page sends only what can be measured: the process logs this as an error of ours.
+        raise RuntimeError("the measurement failed") from error
+
+
 def report_lines(arguments: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the lines that the process prints."""
+    """Yield the lines that the process reports."""
     # Here, because a page reads saved files with this module, and does not load torch.
     import torch
 
@@ -176,19 +186,3 @@ def check_pairing(value: dict[str, Any]) -> None:
     """Raise `ValueError` unless the object names a pairing."""
     if value.get("pairing") not in PAIRINGS:
         raise ValueError(TEXTS("report.pairing", pairings=join_items(PAIRINGS), got=short_repr(value.get("pairing"))))
-
-
-def main() -> None:
-    """Print the lines; redirect all other output to stderr."""
-    set_process_language(sys.argv[1])
-    # A pool of compiler processes would outlive this one.
-    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
-    # A broken pipe means that the server has ended: end too.
-    with contextlib.suppress(BrokenPipeError), os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
-        os.dup2(2, 1)
-        for line in report_lines(json.load(sys.stdin)):
-            print(json.dumps(line, allow_nan=False), file=out, flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,6 @@
-"""Make probes, and compute their log-probabilities under hypotheses, by transformers: a process of its own.
+"""Make probes, and compute their log-probabilities under hypotheses, by transformers: in a process of its own.
 
-It reads one task per line from standard input, as JSON, and writes one line for each: {"result": …}, or {"problem": …}
-with a sentence. `python -m rope_viz.probe.transformers_worker` starts it.
+`worker_process` calls `answer` there.
 """
 
 from __future__ import annotations
@@ -10,11 +9,9 @@ import contextlib
 import functools
 import importlib
 import inspect
-import io
 import json
 import os
 import re
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -412,25 +409,24 @@ def round_angles(hypothesis: Mapping[str, Any]) -> Iterator[None]:
         raise Unsupported
 
 
-def main() -> None:
-    """Answer tasks until standard input ends."""
-    out, sys.stdout = sys.stdout, io.StringIO()  # what libraries print is no answer
-    reference = None
-    for line in sys.stdin:
-        task = json.loads(line)
-        try:
-            if task["task"] == "make":
-                reply: dict[str, Any] = {"result": make(task)}
-            elif task["task"] == "open":
-                reference = Reference(task["config"], task["folder"], task["intended"])
-                reply = {"result": importlib.import_module("transformers").__version__}
-            else:
-                assert reference is not None
-                reply = {"result": reference.compute(task)}
-        except ValueError as error:
-            reply = {"problem": describe(error)}
-        print(json.dumps(reply), file=out, flush=True)
+OPENED: dict[str, Reference] = {}
+"""The reference of this process, once a task has opened it."""
 
 
-if __name__ == "__main__":
-    main()
+def answer(text: str) -> str:
+    """Return the result of a task, both as JSON. Raise `ValueError` with one line."""
+    task = json.loads(text)
+    try:
+        return json.dumps(do_task(task))
+    except ValueError as error:
+        raise ValueError(describe(error)) from None
+
+
+def do_task(task: Mapping[str, Any]) -> Any:
+    """Return the result of a task."""
+    if task["task"] == "make":
+        return make(task)
+    if task["task"] == "open":
+        OPENED["reference"] = Reference(task["config"], task["folder"], task["intended"])
+        return importlib.import_module("transformers").__version__
+    return OPENED["reference"].compute(task)

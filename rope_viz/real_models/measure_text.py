@@ -1,4 +1,4 @@
-"""Measure a GGUF model on a user's text, in a process of its own: `python -m rope_viz.real_models.measure_text`."""
+"""Measure a GGUF model on a user's text, in a process of its own."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rope_viz.kernels.measurement_process import Run
 from rope_viz.models.formats.gguf import read_header
 from rope_viz.real_models import TEXTS
 from rope_viz.real_models.gguf_model import load_gguf, make_tokenizer
+from rope_viz.real_models.model_run import ModelRun
 from rope_viz.real_models.text_results import (
     BLOCK,
     DEPTHS,
@@ -28,7 +28,7 @@ from rope_viz.real_models.text_results import (
     TextLosses,
     is_pass_key,
 )
-from rope_viz.real_models.worker_process import ONE_THREAD, Write, run_worker
+from rope_viz.storage.processes import Tell
 from rope_viz.studies.heads import Turning
 from rope_viz.tiny_lm import numpy_model
 from rope_viz.tiny_lm.checkpoints import scaled
@@ -46,14 +46,13 @@ WORKERS = min(4, os.cpu_count() or 1)
 """Methods that are measured at once, each in one thread."""
 
 
-class TextRun(Run):
+class TextRun(ModelRun):
     """A measurement of a text in a process of its own; no other measurement runs at the same time.
 
     With a `key`, it asks for this pass key at several depths; without one, it measures the loss by position.
     """
 
-    module = __name__
-    environment = ONE_THREAD
+    function = f"{__name__}:measure"
 
     def __init__(self, model: Path, text: str, methods: Iterable[str], key: str | None = None) -> None:
         super().__init__({"model": str(model), "text": text, "methods": list(methods), "key": key})
@@ -87,29 +86,29 @@ def right_digits(model: TinyLm, ids: Tokens, digits: int, turn: Turning, see: Se
     return int((np.argmax(state @ model.unembedding.T, axis=1) == ids[-digits:]).sum())
 
 
-def measure(arguments: dict[str, Any], write: Write) -> None:
-    """Write progress and results, or a line with `problem`, a sentence for the user."""
+def measure(arguments: dict[str, Any], tell: Tell) -> None:
+    """Tell progress and results, or a line with `problem`, a sentence for the user."""
     path, methods, key = Path(arguments["model"]), arguments["methods"], arguments["key"]
     tokenizer = make_tokenizer(read_header(path, long_arrays=True))
     ids = encode(tokenizer, arguments["text"])
     if len(ids) < LEAST:
-        write({"problem": TEXTS("live.too_short", tokens=len(ids), least=LEAST)})
+        tell({"problem": TEXTS("live.too_short", tokens=len(ids), least=LEAST)})
         return
     ids = ids[: min(len(ids), MOST) // BLOCK * BLOCK]
     if key is not None and not is_pass_key(key):
-        write({"problem": TEXTS("live.wrong_key", most=MOST_DIGITS)})
+        tell({"problem": TEXTS("live.wrong_key", most=MOST_DIGITS)})
         return
     model = load_gguf(
-        path, lambda done, count: write({"fraction": LOADED * done / count, "name": TEXTS("live.loading")})
+        path, lambda done, count: tell({"fraction": LOADED * done / count, "name": TEXTS("live.loading")})
     )
     turns = {
         method: Turning.from_spec(scaled(model.spec, method, round(FACTOR * model.spec.context)), len(ids))
         for method in methods
     }
     name = TEXTS("live.reading", tokens=len(ids))
-    write({"model": model.name, "tokens": len(ids), "fraction": LOADED, "name": name})
+    tell({"model": model.name, "tokens": len(ids), "fraction": LOADED, "name": name})
     parts = plan_losses(model, ids, turns) if key is None else plan_keys(model, tokenizer, ids, turns, key)
-    run_threads(parts, len(model.layers), name, write)
+    run_threads(parts, len(model.layers), name, tell)
 
 
 def plan_losses(model: TinyLm, ids: Tokens, turns: Mapping[str, Turning]) -> list[Callable[[See], dict[str, Any]]]:
@@ -142,25 +141,21 @@ def encode(tokenizer: Any, text: str) -> Tokens:
     return np.asarray(tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int64)
 
 
-def run_threads(parts: Sequence[Callable[[See], dict[str, Any]]], layers: int, name: str, write: Write) -> None:
-    """Run the parts in `WORKERS` threads; write the progress after each layer, and each result."""
+def run_threads(parts: Sequence[Callable[[See], dict[str, Any]]], layers: int, name: str, tell: Tell) -> None:
+    """Run the parts in `WORKERS` threads; tell the progress after each layer, and each result."""
     lock, done = threading.Lock(), 0
 
     def see(index: int, taken: numpy_model.AttentionInputs) -> None:
         nonlocal done
         with lock:
             done += 1
-            write({"fraction": LOADED + (1 - LOADED) * done / (len(parts) * layers), "name": name})
+            tell({"fraction": LOADED + (1 - LOADED) * done / (len(parts) * layers), "name": name})
 
     pool = ThreadPoolExecutor(WORKERS)
     try:
         for found in [pool.submit(part, see) for part in parts]:
             result = found.result()
             with lock:
-                write({"fraction": LOADED + (1 - LOADED) * done / (len(parts) * layers), "name": name} | result)
+                tell({"fraction": LOADED + (1 - LOADED) * done / (len(parts) * layers), "name": name} | result)
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-if __name__ == "__main__":
-    run_worker(measure, TEXTS, "live")

@@ -8,11 +8,12 @@ import itertools
 import sys
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeAlias
 
 from rope_viz.reports import render_process
 from rope_viz.storage.decode_json import ContentError
+from rope_viz.storage.processes import EndedError
 from rope_viz.storage.shares import Shares
 from rope_viz.ui.long_jobs import PER_VISITOR, LongJobs
 from rope_viz.ui.render_workers import RenderWorkers
@@ -203,7 +204,7 @@ class Gallery:
             where[job.rank] -= 1
         if where is self._there:
             self._end_workers_when_idle()
-        if not drawing.cancelled() and isinstance(drawing.exception(), BrokenExecutor):
+        if not drawing.cancelled() and isinstance(drawing.exception(), EndedError):
             # The worker process died, for example when memory ran out: render on a thread.
             self.workers.shut_down()
             job.away = None

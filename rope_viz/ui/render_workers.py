@@ -7,17 +7,17 @@ workers: they start once pictures have often waited, and not on a machine with o
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
-import signal
-import threading
 import time
 from collections import deque
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from concurrent.futures import Future
 
 from rope_viz.pages import registry
 from rope_viz.picture import export, read_address
 from rope_viz.reports import render_process
+from rope_viz.storage.limits import JOB_MEMORY
+from rope_viz.storage.processes import Job, Limits, Pool
+from rope_viz.texts.languages import ENGLISH
 
 LATE = 0.2
 """Seconds in the queue after which a picture counts as late."""
@@ -35,8 +35,12 @@ class RenderWorkers:
         self.count = (min(cores(), 4) if cores() > 1 else 0) if count is None else count
         self._late_times: deque[float] = deque(maxlen=OFTEN)
         self._restart_at = 0.0
-        self._pool: ProcessPoolExecutor | None = None
+        self._pool: Pool | None = None
         self._started: Future[None] | None = None
+
+    @property
+    def pids(self) -> list[int]:
+        return [] if self._pool is None else self._pool.pids
 
     @property
     def ready(self) -> bool:
@@ -52,31 +56,34 @@ class RenderWorkers:
             self.start()
 
     def start(self) -> None:
-        if self._pool is None and self.count > 0:
-            # Not fork: it would copy the server's threads and locks in an unknown state.
-            context = multiprocessing.get_context("spawn")
+        if self._started is not None and self._started.done() and self._started.exception() is not None:
+            self.shut_down()  # the first worker ended before it was ready
+        elif self._pool is None and self.count > 0:
+            limits = Limits(memory=JOB_MEMORY)
+            # The gallery ends all workers together, when none of them has a picture.
+            self._pool = Pool(
+                self.count, limits, name="picture", prepare=Job(render_process.prepare), idle_seconds=None
+            )
             try:
-                self._pool = ProcessPoolExecutor(self.count, mp_context=context, initializer=_set_up_worker)
-                self._started = self._pool.submit(_confirm_started)
-            except OSError:  # no shared memory, or no more processes here
+                self._pool.start(self.count)
+            except OSError:  # no more processes here
                 self.shut_down()
+                return
+            self._started = self._pool.submit(Job(_confirm_started))
 
     def submit(self, page: str, name: str, query: dict[str, str]) -> Future[bytes] | None:
         """Render a picture whose address holds all its inputs, as a compressed message; None without workers."""
         if self._pool is None or not self.ready:
             return None
-        try:
-            return self._pool.submit(render_packed, page, name, query)
-        except BrokenExecutor:
-            self.shut_down()
-            return None
+        # Another request than the picture's own may come to this: the query names the language.
+        return self._pool.submit(Job(render_packed, (page, name, query), language=ENGLISH))
 
     def shut_down(self, again: float = AGAIN) -> None:
         """Shut the pool down; it may be restarted after `again` seconds."""
         pool, self._pool, self._started = self._pool, None, None
         self._restart_at = time.monotonic() + again
         if pool is not None:
-            pool.shutdown(wait=False)
+            pool.shut_down()
 
 
 def render_packed(page: str, name: str, query: dict[str, str]) -> bytes:
@@ -92,21 +99,5 @@ def cores() -> int:
     return os.cpu_count() or 1
 
 
-def _set_up_worker() -> None:
-    """Set a worker process up: load all pages, ignore Ctrl-C, exit with the server."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_server, daemon=True).start()
-    for page in registry.PAGES:
-        registry.page(page)
-    render_process.limit_memory(render_process.MEMORY)
-
-
 def _confirm_started() -> None:
     """Do nothing: the result proves that a worker has started."""
-
-
-def _end_with_server() -> None:
-    server = multiprocessing.parent_process()
-    if server is not None:
-        server.join()
-        os._exit(0)

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -162,13 +161,7 @@ def test_a_full_page_has_every_picture(monkeypatch, tmp_path):
 
 
 def test_a_model_that_ends_its_process_gets_a_page(monkeypatch, tmp_path):
-    def run_pool(jobs, pages, workers):
-        for job in jobs:
-            if job.label == "bad":
-                raise BrokenProcessPool
-            yield job, model_pages.write_page(job, pages)
-
-    monkeypatch.setattr(model_pages, "run_pool", run_pool)
+    monkeypatch.setattr(model_pages, "write_or_fail", "tests.cli.ending_jobs:write_or_end")
     jobs = [model_pages.ReportJob(name, f"{name}.html", b"{", problem="x") for name in ("a", "bad", "b")]
     pages = list(model_pages.run_jobs(jobs, tmp_path))
     assert sorted((page.entry.label, page.entry.status) for page in pages) == [

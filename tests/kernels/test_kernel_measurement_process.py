@@ -6,8 +6,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rope_viz.kernels import measurement_process, report  # noqa: E402
+from rope_viz.kernels import report  # noqa: E402
 from rope_viz.kernels.measurement_process import TEXTS, BusyError, Run  # noqa: E402
+from rope_viz.storage import processes  # noqa: E402
 from rope_viz.texts import join, use_language  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -41,7 +42,8 @@ def test_process_reports_every_kernel_and_frees_the_slot(start):
     assert "flash-attention" in run.report.left_out
     assert len(run.report.agreement) >= 8
     assert run.report.machine["torch"] == torch.__version__
-    json.dumps(vars(run.report), allow_nan=False)
+    plain = vars(run.report)
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain, "as it is read from its download"
     start(SMALL)
 
 
@@ -77,7 +79,7 @@ def test_sentences_of_a_process_are_in_the_language_of_its_page(start):
 
 
 def test_process_that_cannot_start_frees_the_slot(start, monkeypatch):
-    monkeypatch.setattr(measurement_process.sys, "executable", "/none/such")
+    monkeypatch.setattr(processes.sys, "executable", "/none/such")
     run = start(SMALL)
     assert "could not be started" in run.problem
     assert not run.is_alive

@@ -1,6 +1,8 @@
 """The reference by transformers: unchanged it is the model itself, and ours in NumPy is the same."""
 
 import json
+import os
+import signal
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import torch
 
 from rope_viz.cli.main import main
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
-from rope_viz.probe import plain_model, transformers_worker
+from rope_viz.probe import plain_model, transformers_worker, worker_process
 from rope_viz.probe.hypotheses import INTENDED, ProbedPrompt, find_intended, list_hypotheses
 from rope_viz.probe.prompts import draw_prompt
 from rope_viz.probe.reference import as_data
@@ -118,3 +120,15 @@ def test_a_package_is_asked_in_a_process_of_its_own(tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert (code, found["verdict"]) == (1, "something else")
     assert any(name.startswith("base lost") for name in found["names"])
+
+
+def test_end_of_the_worker_is_a_sentence():
+    with worker_process.start_worker() as worker:
+        with pytest.raises(ValueError, match=r"could not run this probe: KeyError: 'reference'"):
+            worker.ask({"task": "compute"})
+        with pytest.raises(ValueError, match="Unrecognized model"):
+            worker.ask({"task": "make", "folder": "", "config": {"model_type": "x"}, "intended": {}})
+        os.kill(worker.process.pid, signal.SIGKILL)
+        with pytest.raises(ValueError, match="could not run this probe"):
+            worker.ask({"task": "compute"})
+    assert worker.process.running.poll() is not None

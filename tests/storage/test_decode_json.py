@@ -163,8 +163,7 @@ OUR_OWN = {
     "multi_axis/catalog/__init__.py",
     "tiny_lm/numpy_model.py",
     "tiny_lm/checkpoints.py",
-    "kernels/report.py",
-    "kernels/measurement_process.py",
+    "evaluation/run_evaluation.py",
     "storage/decode_json.py",
     "studies/real_model.py",
     "studies/tensors.py",
@@ -172,7 +171,6 @@ OUR_OWN = {
     "ui/configs.py",
     "ui/components/sent_values.py",  # small texts with few parts, with limits of its own
     "advice/plan/runtime_instructions.py",
-    "real_models/worker_process.py",
     "kernels/card_files.py",
     "probe/transformers_worker.py",
     "probe/engines/run_llama_cpp.py",

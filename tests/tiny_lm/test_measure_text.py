@@ -104,7 +104,7 @@ def test_stopped_reading_ends_its_process(model, start):
     run = start(model, TEXT, ["none"])
     run.stop()
     assert run.wait(30)
-    assert run._process.poll() is not None
+    assert run._process.running.poll() is not None
     assert run.problem == "The measurement was stopped."
 
 

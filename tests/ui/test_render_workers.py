@@ -14,6 +14,8 @@ import pytest
 
 from rope_viz.pages import registry
 from rope_viz.picture import export, read_address
+from rope_viz.storage import processes
+from rope_viz.texts import use_language
 from rope_viz.ui import picture_route, render_queue, render_workers
 
 pytestmark = pytest.mark.slow
@@ -53,6 +55,12 @@ def fail_if_called():
 
 def test_worker_process_renders_the_same_bytes(ready_workers):
     drawn = asyncio.run(picture_route.Gallery(workers=ready_workers).drawn("a", fail_if_called, away=WORKER_JOB))
+    assert drawn == render_here()
+
+
+def test_language_of_a_worker_is_that_of_the_address(ready_workers):
+    with use_language("zh"):
+        drawn = ready_workers.submit(*WORKER_JOB).result(60)
     assert drawn == render_here()
 
 
@@ -134,16 +142,25 @@ def test_machine_with_one_core_starts_no_worker(monkeypatch):
 
 
 def test_failed_worker_start_is_retried_only_later(monkeypatch):
-    def refuse(*args, **options):
-        raise OSError("no shared memory")
-
-    monkeypatch.setattr(render_workers, "ProcessPoolExecutor", refuse)
+    monkeypatch.setattr(processes.sys, "executable", "/none/such")
     found = render_workers.RenderWorkers(1)
     for _ in range(render_workers.OFTEN):
         found.record_wait(1.0)
     assert found.submit(*WORKER_JOB) is None
     monkeypatch.setattr(found, "start", fail_if_called)
     found.record_wait(1.0)
+
+
+def test_workers_that_end_before_they_are_ready_are_started_again_later():
+    found = render_workers.RenderWorkers(1)
+    found.start()
+    for pid in found.pids:
+        os.kill(pid, signal.SIGKILL)
+    assert found._started.exception(60) is not None
+    assert found.submit(*WORKER_JOB) is None
+    found.start()
+    assert found.pids == []
+    assert found._restart_at > time.monotonic()
 
 
 def test_gallery_reports_waiting_times_to_its_workers():
@@ -163,8 +180,8 @@ def test_picture_of_a_killed_worker_is_rendered_by_the_server():
         own = picture_route.Gallery(workers=workers)
         first = asyncio.ensure_future(own.drawn("a", lambda: b"here", away=("decay", "bases", {"base": "31000"})))
         await asyncio.sleep(0)
-        for process in list(workers._pool._processes.values()):
-            os.kill(process.pid, signal.SIGKILL)
+        for pid in workers.pids:
+            os.kill(pid, signal.SIGKILL)
         return await first, await own.drawn("b", lambda: b"here too", away=WORKER_JOB)
 
     with running_worker() as workers:
@@ -178,7 +195,7 @@ def test_worker_ends_with_a_killed_server():
         "if __name__ == '__main__':\n"
         "    found = render_workers.RenderWorkers(1); found.start()\n"
         "    while not found.ready: time.sleep(0.05)\n"
-        "    print(*found._pool._processes, flush=True); time.sleep(600)\n"
+        "    print(*found.pids, flush=True); time.sleep(600)\n"
     )
     root = Path(__file__).parents[2]
     with subprocess.Popen([sys.executable, "-c", script], cwd=root, stdout=subprocess.PIPE, text=True) as server:

@@ -43,7 +43,7 @@ from rope_viz.probe.clients import NoAnswerError, NoLogProbsError, find_interfac
 from rope_viz.probe.hypotheses import PREDICTED  # noqa: E402
 from rope_viz.probe.judge import judge  # noqa: E402
 from rope_viz.probe.prompts import LONGEST, ROOM, list_prompts  # noqa: E402
-from rope_viz.probe.worker_process import Worker, start_worker  # noqa: E402
+from rope_viz.probe.worker_process import TransformersProcess, start_worker  # noqa: E402
 from rope_viz.runtimes.releases import format_name  # noqa: E402
 from rope_viz.storage.write_file import write_file  # noqa: E402
 
@@ -140,12 +140,12 @@ def main() -> None:
 
 def share_worker() -> None:
     """Let all probes and judgements use one process of transformers, whose start takes longer than its work."""
-    kept: list[Worker] = []
+    kept: list[TransformersProcess] = []
     end = contextlib.ExitStack()
     atexit.register(end.close)
 
     @contextlib.contextmanager
-    def reuse() -> Iterator[Worker]:
+    def reuse() -> Iterator[TransformersProcess]:
         if not kept or kept[-1].process.poll() is not None:
             kept.append(end.enter_context(start_worker()))
         yield kept[-1]

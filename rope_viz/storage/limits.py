@@ -1,0 +1,6 @@
+"""The numeric limits of a server and of the processes that work for it; `docs/serving.md` lists them."""
+
+JOB_MEMORY = 1 << 30
+"""Bytes that a process that renders pictures may allocate after it has started (Linux)."""
+JOB_REST = 200 << 20
+"""Bytes allocated after a job above which its process ends, because libraries keep freed memory."""
