@@ -18,7 +18,7 @@ from rope_viz.figures.files.style import PARAMETERS
 from rope_viz.pages import registry
 from rope_viz.picture.choices import StoredChoice
 from rope_viz.picture.read_address import CHOICE_KEYS, OTHER_KEYS
-from rope_viz.storage.outside_text import BROKEN, HIDDEN
+from rope_viz.texts.outside_text import BROKEN, HIDDEN
 from tests.configs import DEEPSEEK_V3, GPT_OSS_20B, LLAMA_3_1_8B, LONGROPE, QWEN3_8B
 
 NO_TEXT = ("\ud800", "\udcff", "\udfff\ud800", "\ud83d", "\0")

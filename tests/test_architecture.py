@@ -357,14 +357,13 @@ READS_FILES = {
     # Files in /proc and /sys that tell of this machine.
     "rope_viz/kernels/report.py",
     "rope_viz/real_models/measure_model.py",
-    "rope_viz/reports/render_process.py",
+    "rope_viz/storage/processes.py",
     "rope_viz/ui/memory.py",
     # What a process of ours sends to another one.
     "rope_viz/probe/engines/run_llama_cpp.py",
     "rope_viz/probe/engines/run_mlx_lm.py",
     "rope_viz/probe/engines/run_transformers.py",
     "rope_viz/probe/engines/run_vllm.py",
-    "rope_viz/real_models/worker_process.py",
     # The one place for all others.
     "rope_viz/storage/read_file.py",
 }

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from rope_viz.storage.outside_text import printable
+from rope_viz.texts.outside_text import printable
 
 LONGEST_NAME = 300
 """Characters of a name in a message. The longest path that people use has some 250."""

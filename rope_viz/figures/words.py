@@ -10,9 +10,9 @@ import numpy as np
 from rope_viz.embedding import spectrum
 from rope_viz.embedding.spec import FloatArray, RopeSpec
 from rope_viz.embedding.spectrum import BLENDED, DIVIDED, KEPT, SPED, STILL
-from rope_viz.storage.outside_text import printable
 from rope_viz.texts import Sentence, Texts, join
 from rope_viz.texts.numbers import format_number
+from rope_viz.texts.outside_text import printable
 from rope_viz.texts.texts import join_list, put_in_brackets
 
 

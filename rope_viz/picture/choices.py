@@ -19,9 +19,9 @@ from rope_viz.models import spec_url
 from rope_viz.picture import blob_store
 from rope_viz.picture.blob_store import require_size
 from rope_viz.picture.picture_request import Choice, PictureRequest, T, always
-from rope_viz.storage.outside_text import clean_text, printable
 from rope_viz.storage.read_file import read_limited
 from rope_viz.texts import Texts, Translated, TranslatedOptions
+from rope_viz.texts.outside_text import clean_text, printable
 
 TEXTS = Texts("app")
 Name = TypeVar("Name", bound=str)

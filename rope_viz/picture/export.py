@@ -26,9 +26,9 @@ from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.picture.public_address import read_public_address
 from rope_viz.picture.wire_format import cells, columns, markdown_to_html, packed, strip_markup
-from rope_viz.storage.outside_text import dump_printable, printable
 from rope_viz.texts import Texts, use_language
 from rope_viz.texts.languages import ENGLISH
+from rope_viz.texts.outside_text import dump_printable, printable
 from rope_viz.texts.texts import language_code
 from rope_viz.web.bundle import bundle
 

@@ -16,8 +16,8 @@ from rope_viz.picture import blob_store, config_link, configs
 from rope_viz.picture.choices import Borders, Number, StoredChoice
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import Choice, PictureRequest
-from rope_viz.storage.outside_text import clean_query, clean_text
 from rope_viz.texts import Texts, current_language, use_language
+from rope_viz.texts.outside_text import clean_query, clean_text
 
 TEXTS = Texts("app")
 

@@ -19,7 +19,7 @@ from rope_viz.picture import write_address
 from rope_viz.picture.outputs import Clocks, Grid, Kind, Table
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
-from rope_viz.storage.outside_text import dump_printable
+from rope_viz.texts.outside_text import dump_printable
 
 SHORT = {"float64": "f8", "float32": "f4", "int32": "i4", "int8": "i1", "uint8": "u1"}
 

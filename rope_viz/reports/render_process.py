@@ -19,8 +19,8 @@ from rope_viz.picture import blob_store, export, own_file, read_address, wire_fo
 from rope_viz.picture.outside import measure
 from rope_viz.storage.crash_text import format_crash
 from rope_viz.storage.decode_json import ContentError
-from rope_viz.storage.outside_text import clean_record
 from rope_viz.texts import Texts, current_language
+from rope_viz.texts.outside_text import clean_record
 
 LOG = logging.getLogger(__name__)
 LOG.addFilter(clean_record)

@@ -25,8 +25,8 @@ from rope_viz.picture.outputs import Clocks, Figure, Kind, Table
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.picture.wire_format import cells, markdown_to_html, strip_markup
-from rope_viz.storage.outside_text import dump_printable, printable
 from rope_viz.texts import Texts
+from rope_viz.texts.outside_text import dump_printable, printable
 from rope_viz.texts.texts import language_code
 
 TEXTS = Texts("report")

@@ -16,8 +16,8 @@ from rope_viz.pages.registry import text_of
 from rope_viz.picture import read_address
 from rope_viz.picture.export import script
 from rope_viz.picture.outputs import Clocks
-from rope_viz.storage.outside_text import dump_printable, printable
 from rope_viz.texts import cache_by_language
+from rope_viz.texts.outside_text import dump_printable, printable
 from rope_viz.texts.texts import language_code
 from rope_viz.web import read_inline
 

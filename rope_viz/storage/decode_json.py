@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rope_viz.storage.outside_text import clean_json
+from rope_viz.texts.outside_text import clean_json
 
 DEEPEST = 100
 """Levels of nesting. The deepest published config has seven."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from typing import Any
 
-from rope_viz.storage.outside_text import clean_values
+from rope_viz.texts.outside_text import clean_values
 
 
 def decode_toml(text: str) -> dict[str, Any]:

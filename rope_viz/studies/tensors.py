@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rope_viz.embedding.spec import short_repr
-from rope_viz.storage.outside_text import clean_json
 from rope_viz.storage.read_file import open_regular
 from rope_viz.storage.write_file import write_file
 from rope_viz.texts import Texts
+from rope_viz.texts.outside_text import clean_json
 
 TEXTS = Texts("studies")
 

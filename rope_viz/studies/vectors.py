@@ -19,9 +19,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, require_number, short_repr
-from rope_viz.storage.outside_text import clean_text
 from rope_viz.studies.tensors import open_tensors
 from rope_viz.texts import Texts
+from rope_viz.texts.outside_text import clean_text
 from rope_viz.texts.texts import join_items
 
 TEXTS = Texts("studies")

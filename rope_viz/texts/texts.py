@@ -7,7 +7,6 @@ import string
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar, cast
 
-from rope_viz.storage.outside_text import printable
 from rope_viz.texts.languages import ENGLISH, current_language, find_file, read_entries
 from rope_viz.texts.numbers import (
     format_brief,
@@ -18,6 +17,7 @@ from rope_viz.texts.numbers import (
     format_tokens,
     format_wavelength,
 )
+from rope_viz.texts.outside_text import printable
 
 Name = TypeVar("Name", bound=str)
 FORMATS = {

@@ -32,8 +32,8 @@ from rope_viz.reports.render_process import SCENE, FileJob
 from rope_viz.reports.story_page import draw_home
 from rope_viz.storage.crash_text import format_crash
 from rope_viz.storage.decode_json import ContentError
-from rope_viz.storage.outside_text import clean_query, clean_record, printable
 from rope_viz.texts import Texts, current_language
+from rope_viz.texts.outside_text import clean_query, clean_record, printable
 from rope_viz.ui.border import BORDER, LargeValueError
 from rope_viz.ui.link_preview import KEY
 from rope_viz.ui.long_jobs import NoProcessError

@@ -9,8 +9,8 @@ import streamlit as st
 
 from rope_viz.advice.lint.diagnose import Diagnosis, Problem
 from rope_viz.models.formats.json_repair import join_lines
-from rope_viz.storage.outside_text import printable
 from rope_viz.texts import Texts
+from rope_viz.texts.outside_text import printable
 from rope_viz.ui import query_params
 from rope_viz.ui.session import Rejected, session
 

@@ -17,9 +17,9 @@ from rope_viz.models.identity.hf_cache import find_in_cache, is_model_id, model_
 from rope_viz.models.user_config import Upload
 from rope_viz.picture import own_file
 from rope_viz.picture.outside import read_outside
-from rope_viz.storage.outside_text import clean_text
 from rope_viz.storage.read_file import read_limited
 from rope_viz.texts import Texts, join
+from rope_viz.texts.outside_text import clean_text
 from rope_viz.ui import configs, query_params, state
 from rope_viz.ui.notes import warn
 from rope_viz.ui.own_config import is_from_link, own

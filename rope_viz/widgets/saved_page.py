@@ -14,8 +14,8 @@ from rope_viz.models import spec_url
 from rope_viz.picture.outputs import Figure
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
-from rope_viz.storage.outside_text import printable
 from rope_viz.texts import Texts
+from rope_viz.texts.outside_text import printable
 from rope_viz.texts.texts import language_code
 from rope_viz.widgets.module import ALONE, make_module
 from rope_viz.widgets.state import find_picture, list_sliders, read_state, render

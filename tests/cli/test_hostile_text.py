@@ -9,7 +9,7 @@ import pytest
 
 from rope_viz.cli.broken_pipe import show_line
 from rope_viz.cli.main import main
-from rope_viz.storage.outside_text import HIDDEN
+from rope_viz.texts.outside_text import HIDDEN
 from tests.configs import QWEN3_8B
 from tests.hostile_text import LETTERS, NO_TEXT, make_config, soil, write_json
 

@@ -99,7 +99,7 @@ def test_lines_that_held_a_comment_are_dropped():
     assert drop_emptied_lines(text, repair_syntax(text)[0]) == '{\n\n  "a": 1\n}'
 
 
-# Lone surrogates and NUL are replaced where JSON is decoded (storage/outside_text.py).
+# Lone surrogates and NUL are replaced where JSON is decoded (texts/outside_text.py).
 LETTERS = strategies.characters(exclude_categories=["Cs"], exclude_characters="\0")
 VALUES = strategies.recursive(
     strategies.none() | strategies.booleans() | strategies.integers(-9, 10**6) | strategies.text(LETTERS, max_size=8),

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from rope_viz.storage.outside_text import HIDDEN
+from rope_viz.texts.outside_text import HIDDEN
 from tests.configs import QWEN3_8B
 from tests.hostile_text import LETTERS, NO_TEXT, make_config, write_link
 

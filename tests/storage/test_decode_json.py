@@ -163,7 +163,6 @@ OUR_OWN = {
     "multi_axis/catalog/__init__.py",
     "tiny_lm/numpy_model.py",
     "tiny_lm/checkpoints.py",
-    "evaluation/run_evaluation.py",
     "storage/decode_json.py",
     "studies/real_model.py",
     "studies/tensors.py",

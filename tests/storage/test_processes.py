@@ -312,7 +312,7 @@ def test_process_that_stays_is_replaced(pool):
 
 
 @needs_proc
-def test_cancelled_job_ends_its_process_and_one_that_waits_never_starts(pool):
+def test_cancelled_job_ends_its_process_or_never_starts(pool):
     own = pool(1)
 
     async def cancel():

@@ -132,7 +132,7 @@ COMMANDS = {
     "verify": ("verify", "llama-3.1-8b", "--from", "{}"),
     "verify gguf": ("verify", "llama-3.1-8b", "--from", "gguf:{}"),
     "trainer": ("match", "llama-3.1-8b", "--trainer", "megatron", "--trainer-args", "{}"),
-    "report of all": ("report", "--all", "{}", "-o", "site"),
+    "site of a list": ("site", "--list", "{}", "-o", "site"),
     "site of all": ("site", "{}", "-o", "site"),
     "text": ("capture", "model", "--text", "{}", "-o", "o"),
     "probe": ("probe", "make", "{}", "-o", "probe"),

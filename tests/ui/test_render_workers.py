@@ -151,7 +151,7 @@ def test_failed_worker_start_is_retried_only_later(monkeypatch):
     found.record_wait(1.0)
 
 
-def test_workers_that_end_before_they_are_ready_are_started_again_later():
+def test_workers_that_end_early_are_started_again_later():
     found = render_workers.RenderWorkers(1)
     found.start()
     for pid in found.pids:

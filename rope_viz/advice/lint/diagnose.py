@@ -20,8 +20,8 @@ from rope_viz.models.formats.json_repair import LARGEST, Fix, Kind, drop_emptied
 from rope_viz.models.formats.json_source import NotJsonError, decode_utf8, find_key_lines, read_raw
 from rope_viz.models.read_upload import read_upload
 from rope_viz.models.user_config import complete_config
-from rope_viz.storage.outside_text import clean_json, printable
 from rope_viz.texts import Sentence
+from rope_viz.texts.outside_text import clean_json, printable
 from rope_viz.texts.sentences import describe_error, end_sentence, make_sentence
 
 MOST_LINES = 4000

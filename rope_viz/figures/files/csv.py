@@ -18,7 +18,7 @@ from rope_viz.figures.files import lines
 from rope_viz.figures.files.axes import array_of, is_numeric
 from rope_viz.figures.files.rich_text import strip_markup
 from rope_viz.figures.files.style import ERRORS, Style, format_one_line
-from rope_viz.storage.outside_text import printable
+from rope_viz.texts.outside_text import printable
 
 Columns = Mapping[str, Any]
 # Characters that CSV readers treat as a separator, a quote, a line end or a comment.

@@ -17,7 +17,7 @@ from rope_viz.figures.files.apply_style import apply_style
 from rope_viz.figures.files.axes import array_of
 from rope_viz.figures.files.redraw_json import columns_to_json
 from rope_viz.figures.files.style import Style
-from rope_viz.storage.outside_text import HIDDEN, dump_printable, escape_hidden, printable
+from rope_viz.texts.outside_text import HIDDEN, dump_printable, escape_hidden, printable
 from rope_viz.texts.texts import language_code
 
 KIND = "rope-viz figure"

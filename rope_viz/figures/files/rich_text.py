@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from rope_viz.storage.outside_text import printable
 from rope_viz.texts.line_breaks import PIECE
+from rope_viz.texts.outside_text import printable
 
 TOKEN = re.compile(r"<[^<>]*>|[^<]+|<")
 COLOUR = re.compile(r"color:\s*([^;\"']+)")

@@ -21,8 +21,8 @@ from typing import Any
 from rope_viz.embedding.spec import short_repr
 from rope_viz.figures.files.load_matplotlib import load_matplotlib
 from rope_viz.models.spec_url import format_value, parse_number
-from rope_viz.storage.outside_text import printable
 from rope_viz.texts import Texts, Translated
+from rope_viz.texts.outside_text import printable
 from rope_viz.texts.texts import join_list
 
 TEXTS, ERRORS = Texts("export"), Texts("files")

@@ -16,8 +16,8 @@ import numpy as np
 
 from rope_viz.embedding.spec import FloatArray, short_repr
 from rope_viz.models import TEXTS
-from rope_viz.storage.outside_text import clean_text
 from rope_viz.storage.read_file import open_regular
+from rope_viz.texts.outside_text import clean_text
 
 MOST_KEYS, MOST_TEXT, MOST_AXES = 100_000, 64 << 20, 8
 SHORT_ARRAY = 4096

@@ -30,8 +30,8 @@ from rope_viz.models.formats.gguf_keys import quote_keys
 from rope_viz.models.formats.megatron_config import config_from_megatron, find_arguments
 from rope_viz.models.formats.mistral_params import config_from_mistral, is_mistral_params
 from rope_viz.storage.decode_json import DEEPEST, is_deeper
-from rope_viz.storage.outside_text import clean_json
 from rope_viz.storage.read_file import read_limited
+from rope_viz.texts.outside_text import clean_json
 
 
 def to_config(found: Mapping[str, Any]) -> Mapping[str, Any]:

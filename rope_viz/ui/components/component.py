@@ -9,9 +9,9 @@ import streamlit as st
 
 from rope_viz import web
 from rope_viz.storage.decode_json import DEEPEST, is_deeper
-from rope_viz.storage.outside_text import clean_values, dump_printable
 from rope_viz.texts import cache_by_language, current_language
 from rope_viz.texts.languages import ENGLISH
+from rope_viz.texts.outside_text import clean_values, dump_printable
 from rope_viz.ui import query_params
 from rope_viz.ui.components.scripts import PREFIX, version
 from rope_viz.ui.components.sent_values import Check, is_number, read_message

@@ -11,7 +11,8 @@ from hypothesis import strategies as some
 from rope_viz.models.formats.json_source import read_raw
 from rope_viz.storage.decode_json import decode_json
 from rope_viz.storage.decode_toml import decode_toml
-from rope_viz.storage.outside_text import (
+from rope_viz.studies.tensors import parse_header
+from rope_viz.texts.outside_text import (
     BROKEN,
     HIDDEN,
     clean_json,
@@ -22,7 +23,6 @@ from rope_viz.storage.outside_text import (
     escape_hidden,
     printable,
 )
-from rope_viz.studies.tensors import parse_header
 
 LETTERS = '\ud800\udbff\udc00\udfff\0\x01\x1b\x7f\x85\x9f\u202e\u2066\ufffe\uffff\t\n\r"\\/u0dD8bfrθ😀\u2028'
 TEXTS = some.text(some.one_of(some.sampled_from(LETTERS), some.characters()), max_size=12)
