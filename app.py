@@ -9,7 +9,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import streamlit as st
 
-from rope_viz.ui import server
+from rope_viz.serving import server
 
 server.settle()
 FRAME = Path(__file__).absolute().parent / "pages" / "_frame.py"

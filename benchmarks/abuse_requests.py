@@ -22,8 +22,8 @@ from streamlit.web.server.starlette.starlette_app_utils import generate_xsrf_tok
 
 from benchmarks.sessions import FAILURES, connect, run_page
 from rope_viz.figures.files import FORMS
+from rope_viz.own_files import blob_store
 from rope_viz.pages import registry
-from rope_viz.picture import blob_store
 
 PICTURE = "/rope-viz/picture"
 MODEL = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}

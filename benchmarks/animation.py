@@ -34,7 +34,7 @@ SECONDS, THROTTLES, PAIRS = 4.0, (1, 4, 6), (64, 256)
 
 ENTRY = """
 import streamlit as st
-from rope_viz.ui import server
+from rope_viz.serving import server
 app = st.App("page.py", routes=server.routes(), middleware=server.middleware())
 """
 CLOCKS = """

@@ -26,9 +26,9 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from rope_viz.own_files import blob_store
 from rope_viz.pages import registry
 from rope_viz.pages.registry import titles
-from rope_viz.picture import blob_store
 from rope_viz.texts.outside_text import BROKEN, HIDDEN
 from tests.browser.processes import find_free_port, running_process, wait_for_answer
 from tests.hostile_text import (

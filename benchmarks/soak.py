@@ -22,7 +22,7 @@ from load import FRAME_RATE, Measurements, Target, read_memory, running_server, 
 
 STAYS = (60.0, 240.0)
 # Runs `streamlit` with another limit of the picture cache, taken from the first argument.
-SMALL_CACHE = "import sys; from rope_viz.ui.picture_route import GALLERY; GALLERY.most = int(sys.argv.pop(1)); "
+SMALL_CACHE = "import sys; from rope_viz.serving.picture_route import GALLERY; GALLERY.most = int(sys.argv.pop(1)); "
 SMALL_CACHE += "from streamlit.web.cli import main; main()"
 
 

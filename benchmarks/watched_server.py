@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 # Runs Streamlit, and writes what the caches hold by their own count into a file, whose name is the first argument.
 COUNTING = """
 import pathlib, sys, threading, time
-from rope_viz.picture import blob_store, config_link
-from rope_viz.ui import picture_route
+from rope_viz.own_files import blob_store, config_link
+from rope_viz.serving import picture_route
 path = pathlib.Path(sys.argv.pop(1))
 CACHES = (blob_store.STORE, config_link.LINKS, picture_route.GALLERY)
 def count():

@@ -6,9 +6,9 @@ import streamlit as st
 
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
+from rope_viz.own_files import config_link, own_file
+from rope_viz.own_files.outside import read_outside
 from rope_viz.pages import compare
-from rope_viz.picture import config_link, own_file
-from rope_viz.picture.outside import read_outside
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Texts
 from rope_viz.texts.sentences import remove_period

@@ -46,12 +46,14 @@ FLOORS = (
     ("tiny_lm", "real_models", "evaluation", "runtimes"),
     ("advice",),
     ("probe",),
+    ("own_files",),
     ("figures",),
     ("picture",),
     ("pages",),
     ("reports",),
     ("widgets",),
     ("ui", "cli"),
+    ("serving",),
     ("layouts",),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
@@ -119,9 +121,9 @@ TORCH_ELSEWHERE = {"rope_viz/studies/scores.py"}
 @for_each(SOURCES, name_of)
 def test_heavy_libraries_stay_in_their_rooms(path):
     roots = {module.split(".")[0] for module in imports(path)}
-    if room(path) not in ("ui", "layouts"):
+    if room(path) not in ("ui", "serving", "layouts"):
         assert "streamlit" not in roots
-    if room(path) not in ("figures", "picture", "pages", "reports", "ui", "cli"):
+    if room(path) not in ("figures", "picture", "pages", "reports", "ui", "serving", "cli"):
         assert "plotly" not in roots
     if (
         room(path) not in ("kernels", "tiny_lm", "real_models", "evaluation", "probe")
@@ -350,15 +352,15 @@ READS_FILES = {
     "rope_viz/tiny_lm/checkpoints.py",
     "rope_viz/ui/app_shell.py",
     "rope_viz/ui/components/scripts.py",
-    "rope_viz/ui/picture_route.py",
-    "rope_viz/ui/static_middleware.py",
+    "rope_viz/serving/picture_route.py",
+    "rope_viz/serving/static_middleware.py",
     "rope_viz/web/__init__.py",
     "rope_viz/web/bundle.py",
     # Files in /proc and /sys that tell of this machine.
     "rope_viz/kernels/report.py",
     "rope_viz/real_models/measure_model.py",
     "rope_viz/storage/processes.py",
-    "rope_viz/ui/memory.py",
+    "rope_viz/serving/memory.py",
     # What a process of ours sends to another one.
     "rope_viz/probe/engines/run_llama_cpp.py",
     "rope_viz/probe/engines/run_mlx_lm.py",

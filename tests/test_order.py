@@ -27,4 +27,4 @@ def test_shuffled_sample_passes_in_one_process(seed):
 def test_browser_tests_leave_no_event_loop_behind():
     smoke = "tests/browser/test_smoke.py"
     first, last = "test_dragged_word_on_home_changes_the_angle", "test_link_on_home_opens_learn_in_the_same_tab"
-    run(f"{smoke}::{first}", "tests/ui/test_request_bodies.py", f"{smoke}::{last}")
+    run(f"{smoke}::{first}", "tests/serving/test_request_bodies.py", f"{smoke}::{last}")

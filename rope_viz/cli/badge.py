@@ -10,7 +10,7 @@ from rope_viz.cli.hub_access import add_hub_flag
 from rope_viz.cli.output import write_output
 from rope_viz.cli.spec import NAMES, named, read_config, read_model, refuse_diffusion
 from rope_viz.figures.badge import make_badge
-from rope_viz.picture.config_keys import cut_config
+from rope_viz.own_files.config_keys import cut_config
 
 
 def add(commands: Any) -> None:

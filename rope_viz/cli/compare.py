@@ -110,8 +110,9 @@ def read_side(name: str) -> Side:
 
 def draw(parsed: argparse.Namespace, length: int) -> bytes:
     """Return the picture of the ratio as a file. Raise `ValueError` with one sentence for an unknown format."""
+    from rope_viz.own_files import config_link
     from rope_viz.pages import compare
-    from rope_viz.picture import config_link, export
+    from rope_viz.picture import export
     from rope_viz.picture.picture_request import PictureRequest
 
     if parsed.output == STDOUT:

@@ -15,8 +15,8 @@ from rope_viz.models.config_reader import has_one_axis
 from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.multi_axis.image_layouts import ROLE_OF, ROLES, Role, Scene, own_scenes
+from rope_viz.own_files.config_cache import cache_by_config
 from rope_viz.picture.choices import Pick
-from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Sentence, Texts, join
 from rope_viz.texts.texts import join_list

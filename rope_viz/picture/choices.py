@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from rope_viz.embedding.spec import Knob, short_repr
 from rope_viz.models import spec_url
-from rope_viz.picture import blob_store
-from rope_viz.picture.blob_store import require_size
+from rope_viz.own_files import blob_store
+from rope_viz.own_files.blob_store import require_size
 from rope_viz.picture.picture_request import Choice, PictureRequest, T, always
 from rope_viz.storage.read_file import read_limited
 from rope_viz.texts import Texts, Translated, TranslatedOptions

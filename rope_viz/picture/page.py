@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from rope_viz.picture.config_link import write_config
+from rope_viz.own_files.config_link import write_config
 from rope_viz.picture.picture_request import Choice, PictureRequest
 from rope_viz.texts import Texts, use_language
 

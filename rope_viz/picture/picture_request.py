@@ -13,7 +13,7 @@ from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import Variant, make_variant
-from rope_viz.picture.shared_config import share_subject
+from rope_viz.own_files.shared_config import share_subject
 from rope_viz.texts import Translated, current_language
 
 T = TypeVar("T")

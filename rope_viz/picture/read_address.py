@@ -12,7 +12,7 @@ from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import KEYS as VARIANT_KEYS
 from rope_viz.models.variant import Variant, from_compared_models, read_variant, write_variant
-from rope_viz.picture import blob_store, config_link, configs
+from rope_viz.own_files import blob_store, config_link, configs
 from rope_viz.picture.choices import Borders, Number, StoredChoice
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import Choice, PictureRequest

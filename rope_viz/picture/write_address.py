@@ -9,13 +9,13 @@ from urllib.parse import urlencode
 from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Subject
 from rope_viz.models.variant import write_variant
-from rope_viz.picture import config_link
+from rope_viz.own_files import config_link
+from rope_viz.own_files.config_cache import cache_by_config
+from rope_viz.own_files.shared_config import share_subject
 from rope_viz.picture.choices import StoredValue
-from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import NOTHING, PictureRequest
 from rope_viz.picture.read_address import LANGUAGE_KEY, read_model
-from rope_viz.picture.shared_config import share_subject
 from rope_viz.texts.languages import ENGLISH, current_language
 
 LONGEST = 2000

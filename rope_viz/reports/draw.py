@@ -15,9 +15,10 @@ from rope_viz.figures.files.style import PRESETS, Style, is_key
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.spec_url import Subject
+from rope_viz.own_files import blob_store as contents
+from rope_viz.own_files import configs
 from rope_viz.pages import registry
-from rope_viz.picture import blob_store as contents
-from rope_viz.picture import configs, export, read_address
+from rope_viz.picture import export, read_address
 from rope_viz.picture.export import to_file
 from rope_viz.picture.outputs import Clocks, Table
 from rope_viz.picture.page import Picture

@@ -28,9 +28,9 @@ from rope_viz.models.no_rope_types import NoRope
 from rope_viz.models.read_upload import read_upload
 from rope_viz.models.spec_url import CUSTOM, Subject
 from rope_viz.models.user_config import parse_config
-from rope_viz.picture.config_keys import cut_config
+from rope_viz.own_files.config_keys import cut_config
+from rope_viz.own_files.shared_config import share_config
 from rope_viz.picture.picture_request import PictureRequest
-from rope_viz.picture.shared_config import share_config
 from rope_viz.reports import report
 from rope_viz.storage.decode_json import ContentError, decode_json
 from rope_viz.texts import Texts, join

@@ -32,9 +32,9 @@ from rope_viz.ui.components.component import component
 from rope_viz.ui.components.picture import place
 from rope_viz.ui.language import read_language
 from rope_viz.ui.notes import warn
-from rope_viz.ui.page_messages import take_refusal
 from rope_viz.ui.rejected_config import rejected_config, show_card
 from rope_viz.ui.session import session
+from rope_viz.ui.visitors import take_refusal
 
 MAIN = "1"
 

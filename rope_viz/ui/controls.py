@@ -16,12 +16,12 @@ from rope_viz.embedding.spec import PAIRINGS, Knob, Pairing, RopeSpec, Scaling, 
 from rope_viz.figures.words import name_layer, name_length, plain
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog, model_specs
+from rope_viz.own_files import config_link
+from rope_viz.own_files.shared_config import share_subject
 from rope_viz.pages import registry
 from rope_viz.pages.registry import PAGES, groups_of, page
-from rope_viz.picture import config_link
 from rope_viz.picture.choices import Number, StoredChoice, TextLine
 from rope_viz.picture.picture_request import Choice
-from rope_viz.picture.shared_config import share_subject
 from rope_viz.picture.used_controls import LAYER, METHOD, PAIRING, find_used_controls
 from rope_viz.texts import Texts, cache_by_language, translate
 from rope_viz.texts.texts import split_clauses

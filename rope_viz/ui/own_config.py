@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rope_viz.models.user_config import Upload
-from rope_viz.picture import config_link, configs
+from rope_viz.own_files import config_link, configs
 from rope_viz.storage.shares import Holdings, Shares
 from rope_viz.texts import Texts
 from rope_viz.ui.session import session, session_id

@@ -23,7 +23,7 @@ from rope_viz.kernels.measurement_process import Run
 from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import Variant
-from rope_viz.picture import blob_store
+from rope_viz.own_files import blob_store
 from rope_viz.picture.picture_request import PictureRequest
 
 KEY = "rope-viz"

@@ -18,11 +18,12 @@ from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import MOST, write_variant
+from rope_viz.own_files import blob_store, config_link, configs, own_file
+from rope_viz.own_files.outside import read_outside
 from rope_viz.pages import learn, registry
 from rope_viz.pages.registry import ORDER, groups_of, titles
-from rope_viz.picture import blob_store, config_link, configs, own_file, read_address, write_address
+from rope_viz.picture import read_address, write_address
 from rope_viz.picture.choices import StoredChoice, StoredValue
-from rope_viz.picture.outside import read_outside
 from rope_viz.picture.picture_request import PictureRequest, share_variant
 from rope_viz.texts import Texts, cache_by_language
 from rope_viz.ui import own_config, query_params

@@ -15,8 +15,8 @@ from rope_viz.models.formats.json_source import LARGEST_FILE
 from rope_viz.models.formats.side_files import split_files
 from rope_viz.models.identity.hf_cache import find_in_cache, is_model_id, model_id_of_page
 from rope_viz.models.user_config import Upload
-from rope_viz.picture import own_file
-from rope_viz.picture.outside import read_outside
+from rope_viz.own_files import own_file
+from rope_viz.own_files.outside import read_outside
 from rope_viz.storage.read_file import read_limited
 from rope_viz.texts import Texts, join
 from rope_viz.texts.outside_text import clean_text
@@ -26,7 +26,7 @@ from rope_viz.ui.own_config import is_from_link, own
 from rope_viz.ui.rejected_config import TEXTS as REJECTED
 from rope_viz.ui.rejected_config import reject, rejected_config
 from rope_viz.ui.session import session
-from rope_viz.ui.session_limits import take_upload
+from rope_viz.ui.visitors import take_upload
 
 TEXTS = Texts("sidebar")
 HUB_CACHE = "ROPE_VIZ_HUB_CACHE"

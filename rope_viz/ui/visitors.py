@@ -1,11 +1,21 @@
-"""Who a request comes from: limits of memory and of long jobs hold for each visitor."""
+"""Who a request comes from, because limits hold for each visitor; and the connection of a page that runs."""
 
 from __future__ import annotations
 
 import ipaddress
+from contextvars import ContextVar
+from typing import Protocol
 
 import streamlit as st
 from streamlit import runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.uploaded_file_manager import UploadedFile
+
+from rope_viz.models.formats.json_source import LARGEST as LARGEST_CONFIG
+from rope_viz.storage.limits import COMPONENT_VALUE
+from rope_viz.texts import Texts
+
+TEXTS = Texts("app")
 
 
 def visitor_name(host: str) -> str:
@@ -34,3 +44,41 @@ def find_visitor(session_id: str) -> str:
     context = client.client_context if client else None
     # Streamlit names no address of this machine.
     return visitor_name((context.remote_ip if context else None) or "127.0.0.1")
+
+
+class Connection(Protocol):
+    """The connection of a page, for its runs."""
+
+    refusal: str
+    """The key of the sentence that says why something was left out of a message; "" if nothing was."""
+
+    def keep(self, size: int) -> bool:
+        """Count the bytes that the page's session keeps after a run; return whether there is room for them."""
+
+
+CONNECTION: ContextVar[Connection | None] = ContextVar("connection", default=None)
+"""The connection whose message is handled, or whose page runs."""
+
+
+def take_refusal() -> str:
+    """Return why something was left out of a message of the running page, once; "" if nothing was."""
+    page = CONNECTION.get()
+    if page is None or not page.refusal:
+        return ""
+    reason, page.refusal = page.refusal, ""
+    return str(TEXTS(reason, most=COMPONENT_VALUE >> 10, config=LARGEST_CONFIG >> 20))
+
+
+def take_upload(file: UploadedFile) -> bytes:
+    """Return the bytes of a dropped file, and let the server drop its own.
+
+    Streamlit keeps them until the session ends. Our storage of uploads (`serving/session_limits.py`) has `empty`.
+    """
+    content = file.getvalue()
+    context = get_script_run_ctx()
+    empty = None if context is None else getattr(context.uploaded_file_mgr, "empty", None)
+    if context is not None and empty is not None:
+        empty(context.session_id, file.file_id)
+        file.seek(0)
+        file.truncate()
+    return content

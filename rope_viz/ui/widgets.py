@@ -34,7 +34,7 @@ from rope_viz.ui.components.sections import sections
 from rope_viz.ui.notes import warn
 from rope_viz.ui.popovers import record_shown
 from rope_viz.ui.session import session
-from rope_viz.ui.session_limits import take_upload
+from rope_viz.ui.visitors import take_upload
 
 TEXTS = Texts("app")
 SLIDER, GAP = 300, 16

@@ -1,5 +1,5 @@
 // All pictures of a page: requested by address when they come near the view, when the address changes, and coarsely while
-// a knob moves; rope_viz/ui/picture_route.py answers. One component describes all places. A picture does not depend on
+// a knob moves; rope_viz/serving/picture_route.py answers. One component describes all places. A picture does not depend on
 // nodes that Streamlit may replace: it moves into the new one.
 
 import { element } from "./element.js";
@@ -230,7 +230,7 @@ class Place {
   }
 }
 
-// The page itself may have requested its first picture (rope_viz/ui/static_middleware.py); null if it was another one.
+// The page itself may have requested its first picture (rope_viz/serving/static_middleware.py); null if it was another one.
 async function takeEarly(address) {
   const early = window.ropeVizEarly;
   if (early?.address !== address) return null;

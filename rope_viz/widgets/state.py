@@ -9,8 +9,9 @@ from typing import Any
 
 from rope_viz.embedding.spec import Knob, RopeSpec, knobs
 from rope_viz.figures import clocks, hands, theme
+from rope_viz.own_files import configs
 from rope_viz.pages import registry
-from rope_viz.picture import configs, export
+from rope_viz.picture import export
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import join

@@ -11,8 +11,9 @@ from rope_viz.cli.main import main
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.models.read_upload import single_axis_upload
+from rope_viz.own_files import config_link
 from rope_viz.pages import compare
-from rope_viz.picture import config_link, read_address
+from rope_viz.picture import read_address
 from rope_viz.picture.wire_format import columns
 from rope_viz.reports.draw import figure
 from tests.offenders import for_each

@@ -14,7 +14,7 @@ from tests.browser.processes import running_server
 PLACES = 22
 # Streamlit's program, with few places of which none is kept for visitors with few pages.
 PROGRAM = f"""
-from rope_viz.ui import session_limits
+from rope_viz.serving import session_limits
 session_limits.OpenPages.__init__.__kwdefaults__["most"] = {PLACES}
 session_limits.RESERVED = 0
 from streamlit.web.cli import main

@@ -18,7 +18,7 @@ from rope_viz.models.catalog import catalog
 from rope_viz.pages import registry
 from rope_viz.reports import report, report_site
 from rope_viz.reports.report_site import IndexEntry
-from tests.ui.test_render_workers import is_running
+from tests.serving.test_render_workers import is_running
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow

@@ -10,11 +10,11 @@ from rope_viz.models.spec_url import Subject
 from rope_viz.multi_axis import from_model
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import add_all_heads
+from rope_viz.own_files.configs import upload_bytes, upload_of
 from rope_viz.pages import axes, frequencies
 from rope_viz.pages.axes import choices
 from rope_viz.pages.model import extend, runtimes
 from rope_viz.picture import axis_choice
-from rope_viz.picture.configs import upload_bytes, upload_of
 from rope_viz.picture.picture_request import PictureRequest
 
 FLUX = {"_class_name": "FluxTransformer2DModel", "axes_dims_rope": [16, 56, 56], "attention_head_dim": 128}

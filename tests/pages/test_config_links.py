@@ -6,8 +6,8 @@ import zlib
 
 import pytest
 
+from rope_viz.own_files import config_link
 from rope_viz.pages.model import extend
-from rope_viz.picture import config_link
 from rope_viz.ui.session import KEY
 from tests.configs import LLAMA_3_1_8B, QWEN3_8B
 

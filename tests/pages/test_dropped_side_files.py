@@ -9,8 +9,8 @@ from rope_viz.advice.memory.parameter_count import weight_bytes
 from rope_viz.advice.plan.extension_plan import make_plan
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.formats.side_files import add_side_files, split_files
-from rope_viz.picture import config_link
-from rope_viz.picture.own_file import read_file
+from rope_viz.own_files import config_link
+from rope_viz.own_files.own_file import read_file
 from rope_viz.ui.session import KEY
 
 LLAMA = {

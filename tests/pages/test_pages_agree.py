@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from rope_viz.cli.main import main
+from rope_viz.own_files import blob_store
 from rope_viz.pages.registry import moved
-from rope_viz.picture import blob_store
 from rope_viz.picture.wire_format import strip_markup
-from rope_viz.ui import picture_route
+from rope_viz.serving import picture_route
 from tests.configs import FOUR_NUMBERS_OF_LLAMA_3, LONGROPE, QWEN3_8B, yarn
-from tests.ui.test_picture_route import get
+from tests.serving.test_picture_route import get
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rope_viz.picture import blob_store
-from rope_viz.picture.outside import memory_of
+from rope_viz.own_files import blob_store
+from rope_viz.own_files.outside import memory_of
 
 pytestmark = pytest.mark.slow
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from rope_viz.cli.main import main
+from rope_viz.own_files import blob_store
 from rope_viz.pages import registry
 from rope_viz.pages.kernels import pack_report
-from rope_viz.picture import blob_store, export, read_address
+from rope_viz.picture import export, read_address
 from rope_viz.picture.choices import StoredChoice, filed
 from rope_viz.real_models.text_results import DEPTHS
 from rope_viz.studies.capture_file import CapturedLayer, encode_capture

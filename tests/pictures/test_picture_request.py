@@ -13,8 +13,9 @@ from rope_viz.figures.files import Style
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.spec_url import Subject
+from rope_viz.own_files import blob_store, configs
 from rope_viz.pages import axes, decay, frequencies, registry, scaling
-from rope_viz.picture import blob_store, configs, read_address, wire_format, write_address
+from rope_viz.picture import read_address, wire_format, write_address
 from rope_viz.picture.choices import Number, StoredChoice
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest

@@ -12,8 +12,9 @@ from rope_viz.figures.files import Style
 from rope_viz.models import spec_url
 from rope_viz.models.read_upload import read_upload
 from rope_viz.models.spec_url import Subject
+from rope_viz.own_files import blob_store, configs
 from rope_viz.pages import registry
-from rope_viz.picture import ROUTE, blob_store, configs, export, read_address
+from rope_viz.picture import ROUTE, export, read_address
 from rope_viz.picture.choices import StoredValue
 from rope_viz.picture.outputs import Clocks
 from rope_viz.picture.picture_request import PictureRequest

@@ -19,11 +19,11 @@ from rope_viz.figures.files.redraw_json import from_json
 from rope_viz.kernels.report import parse_report
 from rope_viz.models.formats.argument_text import parse_yaml, read_value
 from rope_viz.models.read_upload import read_upload
+from rope_viz.own_files.configs import spec_of, upload_of
 from rope_viz.pages import registry
 from rope_viz.pages.kernels import pack_report
 from rope_viz.pages.registry import PAGES
 from rope_viz.picture.choices import StoredChoice, filed
-from rope_viz.picture.configs import spec_of, upload_of
 from rope_viz.real_models.measured_file import read_measured
 from rope_viz.real_models.text_results import read_found_keys, read_text_losses
 from rope_viz.storage.decode_json import DEEPEST, ContentError, decode_content, decode_json

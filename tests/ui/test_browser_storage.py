@@ -6,7 +6,7 @@ import json
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from rope_viz.picture import blob_store
+from rope_viz.own_files import blob_store
 from rope_viz.ui import state
 from rope_viz.ui.components import navigation
 from rope_viz.ui.session import KEY, session

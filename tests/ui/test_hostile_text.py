@@ -12,9 +12,9 @@ import pytest
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
 
+from rope_viz.own_files import blob_store
 from rope_viz.pages import registry
-from rope_viz.picture import blob_store
-from rope_viz.ui import long_jobs, picture_route, server
+from rope_viz.serving import long_jobs, picture_route, server
 from rope_viz.ui.components.component import clean_message
 from rope_viz.ui.components.scripts import PREFIX
 from tests.hostile_text import check_answer, make_address, make_content, quote_hostile

@@ -15,12 +15,12 @@ from streamlit.testing.v1 import AppTest
 
 from rope_viz.pages import registry
 from rope_viz.picture import export, read_address, write_address
-from rope_viz.reports.render_process import FileJob, Reading
+from rope_viz.serving import link_preview, picture_route, server
+from rope_viz.serving.render_process import FileJob, Reading
+from rope_viz.serving.render_workers import render_packed
 from rope_viz.texts import Texts, current_language, use_language
-from rope_viz.ui import link_preview, picture_route, server
 from rope_viz.ui.components.scripts import PREFIX, language_of, version
 from rope_viz.ui.language import find_language, find_preferred
-from rope_viz.ui.render_workers import render_packed
 
 ROOT = Path(__file__).parents[2]
 INDEX = Path(streamlit.__file__).parent / "static" / "index.html"

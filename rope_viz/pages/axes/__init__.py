@@ -26,6 +26,7 @@ from rope_viz.multi_axis.prompt_syntax import (
     list_accepted_kinds,
     parse_pieces,
 )
+from rope_viz.own_files.config_cache import cache_by_config
 from rope_viz.pages.axes import extrapolation, patch, prompt, words
 from rope_viz.pages.axes import figures as axes
 from rope_viz.pages.axes.choices import (
@@ -43,7 +44,6 @@ from rope_viz.pages.axes.choices import (
 from rope_viz.pages.axes.figures import TEXTS
 from rope_viz.picture.axis_choice import axis_of, roles
 from rope_viz.picture.choices import Number, Pick, Pieces, PositionPair
-from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.outputs import ROW, Clocks, Figure, Table
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import Choice, PictureRequest

@@ -14,10 +14,10 @@ from rope_viz.embedding.spec import Knob
 from rope_viz.models.spec_url import Subject
 from rope_viz.multi_axis.catalog import axes_catalog
 from rope_viz.multi_axis.image_layouts import ROLE_OF, Role, Scene, model_scenes
+from rope_viz.own_files.config_cache import cache_by_config
 from rope_viz.pages.axes.figures import TEXTS, name_part
 from rope_viz.picture.axis_choice import _sidebar, find_sidebar_scenes
 from rope_viz.picture.choices import Borders, Menu, Number, Pick
-from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.picture_request import Choice, PictureRequest
 
 SIDEBAR = "sidebar"

@@ -14,8 +14,9 @@ from rope_viz.evaluation.evaluation_plan import read_evaluation
 from rope_viz.evaluation.search_results import read_search
 from rope_viz.figures.band_words import TEXTS as BAND_TEXTS
 from rope_viz.figures.compared import short_label
+from rope_viz.own_files import blob_store
 from rope_viz.pages.recall.figures import TEXTS
-from rope_viz.picture import blob_store, choices
+from rope_viz.picture import choices
 from rope_viz.picture.band_choices import make_change_menu, make_pairs_menu
 from rope_viz.picture.choices import Number, Pick, Several, StoredChoice, length, make_tab_choice
 from rope_viz.picture.page import Page

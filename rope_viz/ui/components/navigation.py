@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from rope_viz.own_files import blob_store
 from rope_viz.pages import registry
-from rope_viz.picture import blob_store
 from rope_viz.picture.choices import StoredChoice
 from rope_viz.ui import own_config, state
 from rope_viz.ui.components.component import clean_message, component

@@ -27,7 +27,7 @@ LONGEST_NAME = 40
 LONGEST_TEXT = 16_000
 """Characters of a text that a component sends: an address or a line."""
 MOST_NAMES, LONGEST_CONTENT_NAME = 32, 43
-"""Names of stored contents: 32 of 43 characters (`picture/blob_store.py`)."""
+"""Names of stored contents: 32 of 43 characters (`own_files/blob_store.py`)."""
 LARGEST_NUMBER = 2**53
 """The largest whole number that JavaScript counts exactly; times in milliseconds are below it."""
 

@@ -32,14 +32,14 @@ from rope_viz.models.identity.identify_model import Identity
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.read_upload import is_encoder_only
 from rope_viz.models.spec_url import Subject
+from rope_viz.own_files.config_cache import cache_by_config
+from rope_viz.own_files.configs import numbers_config
 from rope_viz.pages.model.extend import figures, vector_strips, words
 from rope_viz.pages.model.extend.figures import EXTEND
 from rope_viz.pages.model.runtimes.figures import matrix
 from rope_viz.pages.model.runtimes.figures import options as methods
 from rope_viz.pages.model.runtimes.words import agreement, extension
 from rope_viz.picture.choices import FirstOf, Number, Pick, length
-from rope_viz.picture.config_cache import cache_by_config
-from rope_viz.picture.configs import numbers_config
 from rope_viz.picture.outputs import Figure, Table
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import PictureRequest

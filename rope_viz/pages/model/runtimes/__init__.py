@@ -13,9 +13,9 @@ from rope_viz.figures.words import plain
 from rope_viz.models.config_reader import has_one_axis, is_pipeline_part
 from rope_viz.models.read_upload import is_encoder_only
 from rope_viz.models.spec_url import Subject
+from rope_viz.own_files.config_cache import cache_by_config
 from rope_viz.pages.model.runtimes import figures, history, words
 from rope_viz.picture.choices import Menu, Pick, Switch
-from rope_viz.picture.config_cache import cache_by_config
 from rope_viz.picture.outputs import ROW, Figure, Grid, Table
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import Choice, PictureRequest

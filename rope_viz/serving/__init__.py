@@ -1,0 +1,1 @@
+"""What only a public server needs: limits per visitor, queues, processes with limits, routes."""
