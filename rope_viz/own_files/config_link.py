@@ -6,9 +6,7 @@ import base64
 import binascii
 import hashlib
 import json
-import threading
 import zlib
-from collections import OrderedDict
 
 from rope_viz.models.read_upload import read_upload
 from rope_viz.models.user_config import Upload
@@ -16,50 +14,33 @@ from rope_viz.own_files.config_cache import cache_by_config
 from rope_viz.own_files.config_keys import cut_config, find_catalog_name
 from rope_viz.own_files.configs import prove_cheap, upload_of
 from rope_viz.own_files.outside import read_outside
+from rope_viz.storage.byte_cache import ByteCache
+from rope_viz.storage.limits import LINK_CHARACTERS, LINK_CONFIG_BYTES, LINK_JSON_BYTES, LINK_RESULT_BYTES
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
 KEY = "config"
 """The key of the value in an address."""
 
-LONGEST = 4000
-"""Characters of the value; a link to a larger config carries its numbers only."""
-MOST = 32 << 10
-"""Bytes of JSON that a value may decompress to."""
-MOST_KEPT = 8 << 20
-"""Bytes of the configs that a process keeps."""
-RESULTS = 256 << 10
-"""Bytes that count for what is computed from one config later."""
-
 
 class Links:
     """The configs of links that were read, by the digest of the value; the least recently used ones are evicted."""
 
-    def __init__(self, most: int = MOST_KEPT) -> None:
-        self._most, self.size = most, 0
-        self._found: OrderedDict[bytes, tuple[Upload, int]] = OrderedDict()
-        self._lock = threading.Lock()
+    def __init__(self, most: int = LINK_CONFIG_BYTES) -> None:
+        self._configs = ByteCache[bytes, Upload](most)
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._configs)
+
+    @property
+    def size(self) -> int:
+        return self._configs.size
 
     def get(self, text: str) -> Upload | None:
-        with self._lock:
-            tag = digest(text)
-            if tag not in self._found:
-                return None
-            self._found.move_to_end(tag)
-            return self._found[tag][0]
+        return self._configs.get(digest(text))
 
     def keep(self, text: str, own: Upload, size: int) -> None:
-        with self._lock:
-            tag = digest(text)
-            if tag in self._found:
-                return
-            self._found[tag] = own, size + RESULTS
-            self.size += size + RESULTS
-            while self.size > self._most:
-                self.size -= self._found.popitem(last=False)[1][1]
+        self._configs.add(digest(text), own, size + LINK_RESULT_BYTES)
 
 
 LINKS = Links()
@@ -105,16 +86,16 @@ def read_link(text: str) -> Upload:
 
 def read_here(text: str) -> Upload:
     """Read the config of a value in this process; see `read_config`. What may not be shown to others is dropped."""
-    if len(text) > LONGEST:
-        raise ValueError(TEXTS("link.too_long", most=LONGEST))
+    if len(text) > LINK_CHARACTERS:
+        raise ValueError(TEXTS("link.too_long", most=LINK_CHARACTERS))
     try:
         packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         reader = zlib.decompressobj()
-        written = reader.decompress(packed, MOST)
+        written = reader.decompress(packed, LINK_JSON_BYTES)
     except (ValueError, binascii.Error, zlib.error):
         raise ValueError(TEXTS("link.broken")) from None
     if reader.unconsumed_tail:
-        raise ValueError(TEXTS("link.too_large", most=MOST >> 10))
+        raise ValueError(TEXTS("link.too_large", most=LINK_JSON_BYTES >> 10))
     if not reader.eof:
         raise ValueError(TEXTS("link.broken"))
     try:

@@ -16,15 +16,12 @@ from rope_viz.models.edit_config import write_old_keys
 from rope_viz.models.long_names import cut_long_names
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.read_upload import has_several_axes, multi_axis_upload, single_axis_upload
-from rope_viz.models.user_config import LARGEST, Upload, check_shape, empty_long_values
+from rope_viz.models.user_config import Upload, check_shape, empty_long_values
 from rope_viz.storage.decode_json import decode_json
+from rope_viz.storage.limits import CHECK_SECONDS, STORED_CONFIG_BYTES
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
-MOST_SECONDS = 2.0
-"""Processor time of the check of a config: the pages compute as much, in the server."""
-LARGEST_STORED = 3 * LARGEST
-"""Bytes of a config or spec as it is stored: two bytes of UTF-8 become six as JSON in ASCII."""
 
 
 # Defaults of transformers' Llama class, for a spec without a config.
@@ -50,14 +47,14 @@ def prove_cheap(own: Upload) -> Upload:
     """Return a config whose pages are computed quickly, as its check is. Raise `ValueError` for others."""
     began = time.process_time()
     check(own.config)
-    if time.process_time() - began > MOST_SECONDS:
+    if time.process_time() - began > CHECK_SECONDS:
         raise ValueError(TEXTS("stored.slow"))
     return own
 
 
 def _read(content: bytes) -> Any:
-    if len(content) > LARGEST_STORED:
-        raise ValueError(TEXTS("stored.too_large", most=LARGEST_STORED >> 20, size=len(content) >> 20))
+    if len(content) > STORED_CONFIG_BYTES:
+        raise ValueError(TEXTS("stored.too_large", most=STORED_CONFIG_BYTES >> 20, size=len(content) >> 20))
     return decode_json(content, TEXTS("stored.no_json"))
 
 

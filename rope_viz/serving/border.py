@@ -23,32 +23,28 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rope_viz.own_files import config_link, outside
 from rope_viz.pages import registry
-from rope_viz.serving import render_process
 from rope_viz.serving.long_jobs import LongJobs, NoProcessError
 from rope_viz.serving.page_runs import RUN_THREADS
 from rope_viz.serving.render_process import Reading
 from rope_viz.serving.waiting_line import QueueFullError, WaitingLine
 from rope_viz.storage.decode_json import ContentError
+from rope_viz.storage.limits import (
+    BROWSER_LOOK_SECONDS,
+    LARGE_VALUE_BYTES,
+    QUERY_CONTENTS,
+    READING_GRACE_SECONDS,
+    READING_MEMORY,
+    READING_SECONDS,
+    READINGS_AT_ONCE,
+    SMALL_READING_BYTES,
+    WAITING_READINGS,
+)
 from rope_viz.storage.shares import Shares
 from rope_viz.texts import Texts, current_language, use_language
 from rope_viz.ui.visitors import session_visitor
 
 TEXTS = Texts("app")
 T = TypeVar("T")
-PLACES = 2
-"""Contents that are read at once; one of the places is only for small ones."""
-SMALL = 64 << 10
-"""Bytes of a small content. A link always is one."""
-LARGE_VALUE = 8_000_000
-"""Bytes of a value above which it does not come into the server process for a picture."""
-WAITING = 256
-"""Readings of one visitor that may wait, and half of all: a class behind one address opens a link together."""
-GRACE = 1.0
-"""Seconds that a reading goes on after its client has left: a new process costs more than most readings."""
-MOST_CONTENTS = 16
-"""Contents that one query may name."""
-POLL = 0.5
-"""Seconds after which a waiting session looks whether its browser is still there."""
 
 
 class UnreadError(Exception):
@@ -84,7 +80,7 @@ class WaitingReading:
 class Turns:
     """Places for readings: one for each visitor, few for all; visitors take turns."""
 
-    def __init__(self, places: int = PLACES, waiting: int = WAITING) -> None:
+    def __init__(self, places: int = READINGS_AT_ONCE, waiting: int = WAITING_READINGS) -> None:
         self.places = places
         self._places = Shares(places, 1)
         # A large reading takes one of these as well, so that a place is left for small ones.
@@ -145,12 +141,14 @@ class Turns:
 class Border:
     """The queue and the processes of a server's readings. All but `read_in_session` belongs to its event loop."""
 
-    def __init__(self, turns: Turns | None = None, processes: LongJobs | None = None, grace: float = GRACE) -> None:
+    def __init__(
+        self, turns: Turns | None = None, processes: LongJobs | None = None, grace: float = READING_GRACE_SECONDS
+    ) -> None:
         self.turns, self.grace = turns or Turns(), grace
         self.processes = processes or LongJobs(
             self.turns.places,
-            seconds=render_process.READING_SECONDS,
-            memory=render_process.READING_MEMORY,
+            seconds=READING_SECONDS,
+            memory=READING_MEMORY,
             reads=True,
         )
         self._threads = self._make_threads()
@@ -177,11 +175,13 @@ class Border:
         `size` is the bytes of the stored contents. Raise its `ValueError`, `QueueFullError` or `NoProcessError`, or
         `LargeValueError` for a content whose value is too large. If this is cancelled, the reading ends.
         """
-        return await self._until_cancelled(visitor, functools.partial(self._read_query, read), large=size > SMALL)
+        return await self._until_cancelled(
+            visitor, functools.partial(self._read_query, read), large=size > SMALL_READING_BYTES
+        )
 
     async def read_content(self, function: Callable[..., T], arguments: tuple[Any, ...], visitor: str) -> tuple[T, int]:
         """Read one content; see `outside.read_outside`. Raise `ValueError`, `QueueFullError` or `NoProcessError`."""
-        large = sum(len(each) for each in arguments if isinstance(each, (bytes, str))) > SMALL
+        large = sum(len(each) for each in arguments if isinstance(each, (bytes, str))) > SMALL_READING_BYTES
         return await self._until_cancelled(visitor, functools.partial(self._do, function, arguments), large=large)
 
     def read_at_border(self, function: Callable[..., T], arguments: tuple[Any, ...]) -> tuple[T, int]:
@@ -211,7 +211,7 @@ class Border:
         while True:
             try:
                 with RUN_THREADS.without_place():
-                    return waiting.result(POLL)
+                    return waiting.result(BROWSER_LOOK_SECONDS)
             except TimeoutError:
                 if not is_session_open():
                     waiting.cancel()
@@ -246,7 +246,7 @@ class Border:
 
     async def _read_query(self, read: Callable[[], T]) -> T:
         found: Found = {}
-        for _ in range(MOST_CONTENTS):
+        for _ in range(QUERY_CONTENTS):
             context = contextvars.copy_context()
             context.run(FOUND.set, found)
             try:
@@ -254,10 +254,10 @@ class Border:
             except UnreadError as unread:
                 key = unread.function, unread.arguments
                 try:
-                    found[key] = await self._do(*key, largest=LARGE_VALUE)
+                    found[key] = await self._do(*key, largest=LARGE_VALUE_BYTES)
                 except ValueError as error:
                     found[key] = error
-        raise ValueError(TEXTS("stored.many_contents", most=MOST_CONTENTS))
+        raise ValueError(TEXTS("stored.many_contents", most=QUERY_CONTENTS))
 
     async def _do(
         self, function: Callable[..., T], arguments: tuple[Any, ...], *, largest: int | None = None
