@@ -68,12 +68,12 @@ def list_limits() -> list[tuple[str, str, str]]:
         ),
         ("a page that asks for no run", f"{it.FIRST_RUN_SECONDS:g} seconds", "FIRST_RUN_SECONDS"),
         (
-            "one message of a page; what sessions keep of them",
+            "one message of a page; what sessions keep",
             f"{mib(it.MESSAGE_BYTES)}; {mib(it.ALL_MESSAGE_BYTES)} of all pages",
             "…MESSAGE_BYTES; `maxWidgetStateSize`",
         ),
         (
-            "a control's value; a text field; a pasted config",
+            "a control; a text field; a pasted config",
             f"{mib(it.COMPONENT_VALUE)}; {it.TEXT_FIELD_BYTES / 1000:g} kB; {mib(it.CONFIG_BYTES)}",
             "COMPONENT_VALUE, TEXT_FIELD_…, CONFIG_BYTES",
         ),
