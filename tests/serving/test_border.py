@@ -484,7 +484,7 @@ def test_value_that_unpacks_large_is_rendered_where_it_was_read(real, monkeypatc
     assert first == second
     assert first.long.contents == (salted,)
     assert len(read) == 1, "the second picture need not find out again"
-    assert not blob_store.STORE._blobs[name].values
+    assert not blob_store.STORE._blobs.peek(name).values
 
 
 def test_large_value_of_home_is_drawn_in_a_process(monkeypatch):
