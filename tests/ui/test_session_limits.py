@@ -19,10 +19,14 @@ from streamlit.runtime.session_manager import SessionInfo
 from streamlit.runtime.state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
+from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.formats import json_source
 from rope_viz.models.read_upload import read_upload
+from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import LARGEST as LARGEST_CONFIG
 from rope_viz.picture import blob_store, config_link
+from rope_viz.picture.choices import StoredValue
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.storage.shares import Holdings, Shares
 from rope_viz.ui import (
     own_config,
@@ -271,6 +275,25 @@ def test_texts_that_a_session_keeps_are_counted_after_a_run():
         assert page.kept[-1] < 4000
         assert "no room for more texts" in page_messages.take_refusal()
         assert page_messages.take_refusal() == ""
+    finally:
+        page_messages.CONNECTION.set(None)
+
+
+def test_values_of_stored_contents_are_not_kept_after_a_run():
+    streamlit_state = SessionState()
+    own = streamlit_state._new_session_state[own_session.KEY] = own_session.Session()
+    plain = PictureRequest(Subject(RopeSpec()))
+    large = PictureRequest(plain.subject, given={"decay.file": StoredValue("name", {"q": bytes(1 << 20)})})
+    page_messages.CONNECTION.set(SimpleNamespace(keep=lambda size: True))
+    try:
+        own.request, own.used_controls = ("decay", plain), (plain, frozenset())
+        page_messages.count_state(streamlit_state)
+        assert own.request
+        assert own.used_controls
+        own.request, own.used_controls = ("decay", large), (large, frozenset())
+        page_messages.count_state(streamlit_state)
+        assert own.request is None
+        assert own.used_controls is None
     finally:
         page_messages.CONNECTION.set(None)
 
@@ -565,7 +588,7 @@ def test_largest_file_passes_every_limit_of_one_visitor():
         f"{page_messages.SMALL >> 10} KiB; {page_messages.LARGEST_TEXT // 1000} kB; {json_source.LARGEST >> 20} MiB",
         f"{page_messages.RATE:.0f} per second after {page_messages.BURST:.0f}; "
         f"{page_messages.RATE_OF_VISITOR:.0f} after {page_messages.BURST_OF_VISITOR:,.0f}",
-        f"{page_runs.AT_ONCE} at once, {page_runs.OF_VISITOR} of one user; {page_runs.MOST_THREADS} threads",
+        f"{page_runs.AT_ONCE} at once, and 1 more of a user who has none; {page_runs.MOST_THREADS} threads",
         f"{session_limits.SECONDS:.0f} seconds; {session_limits.MOST_LOST} at once",
         f"{IDLE_SECONDS} seconds",
     ],
