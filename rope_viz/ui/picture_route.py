@@ -67,6 +67,7 @@ GALLERY = Gallery(most=MOST - MOST_UNREAD)
 
 async def answer(request: Request) -> Response:
     """Answer `/picture/<page>/<name>.<form>?<query>`; a POST carries stored contents in its body."""
+    await take_turn()
     name, _, form = request.path_params["name"].rpartition(".")
     try:
         picture = registry.picture(request.path_params["page"], name)
@@ -165,8 +166,8 @@ async def inflate(content: bytes | memoryview) -> AsyncIterator[bytes]:
     for start in range(0, len(content), PART):
         left = content[start : start + PART]
         while left:
-            yield reader.decompress(left, PART)
             await take_turn()
+            yield reader.decompress(left, PART)
             left = reader.unconsumed_tail
     yield reader.flush()
 

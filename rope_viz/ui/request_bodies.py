@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import weakref
+from collections import deque
 from collections.abc import Iterator
 
 from starlette.datastructures import Headers
@@ -295,18 +296,58 @@ READING = 5.0
 """Seconds for which an answer is not ended in favour of others."""
 
 
-PARTS_AT_ONCE = 8
-"""Parts that are sent before the event loop looks for other work: hundreds of clients may want one large answer."""
-_PARTS: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = weakref.WeakKeyDictionary()
+TURNS_AT_ONCE = 8
+"""Requests of pictures and parts of large answers that are begun before the event loop looks for other work.
+
+Hundreds of clients may want one large answer at once."""
+
+
+class LoopTurns:
+    """Turns of the running event loop, in the order of their requests. A turn that is free does not wait."""
+
+    def __init__(self, at_once: int = TURNS_AT_ONCE) -> None:
+        self.at_once = at_once
+        self._free = at_once
+        self._waiting = deque[asyncio.Future[None]]()
+        self._is_ending = False
+
+    async def take(self) -> None:
+        """Wait for a turn."""
+        if self._free:
+            self._free -= 1
+            self._end_soon()
+        else:
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            await turn
+
+    def _end_soon(self) -> None:
+        """Free the turns once the event loop has looked for other work."""
+        if not self._is_ending:
+            self._is_ending = True
+            asyncio.get_running_loop().call_soon(self._end)
+
+    def _end(self) -> None:
+        self._is_ending = False
+        self._free = self.at_once
+        while self._free and self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():  # its client may have left
+                turn.set_result(None)
+                self._free -= 1
+        if self._free < self.at_once:
+            self._end_soon()
+
+
+_TURNS: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopTurns] = weakref.WeakKeyDictionary()
 
 
 async def take_turn() -> None:
-    """Wait until a part of a large answer may be made and sent."""
+    """Wait until a request of a picture may be begun, or a part of a large answer be made and sent."""
     loop = asyncio.get_running_loop()
-    if loop not in _PARTS:
-        _PARTS[loop] = asyncio.Semaphore(PARTS_AT_ONCE)
-    async with _PARTS[loop]:
-        await asyncio.sleep(0)
+    if loop not in _TURNS:
+        _TURNS[loop] = LoopTurns()
+    await _TURNS[loop].take()
 
 
 class ResponseParts:
@@ -347,8 +388,7 @@ class SlowClient:
         with UNREAD.hold(self.scope, body):
             for start in range(0, len(body), PART):
                 more = start + PART < len(body) or message.get("more_body", False)
-                if start:
-                    await take_turn()
+                await take_turn()
                 await self._send_part({**message, "body": bytes(whole[start : start + PART]), "more_body": more})
         return None
 
