@@ -59,6 +59,8 @@ STORED = 96 << 20
 """Bytes of contents and decoded values that the process keeps for the next job: one of the largest files, decoded."""
 SCENE = "scene"
 """The form of Home's picture as a page for a frame."""
+NICENESS = 5
+"""What a process for long pictures adds to its niceness: the server, and readings that pages wait for, go first."""
 
 
 @dataclass(frozen=True)
@@ -228,6 +230,8 @@ def main(parent: int, *, seconds: int, memory: int, reads: bool = False) -> None
     if reads:
         own_file.read_stored(WARM)
     else:
+        if hasattr(os, "nice"):
+            os.nice(NICENESS)
         for page in registry.PAGES:
             registry.page(page)
     limit_memory(memory)

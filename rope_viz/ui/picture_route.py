@@ -6,6 +6,7 @@ import asyncio
 import functools
 import hashlib
 import logging
+import re
 import struct
 import zlib
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator
@@ -34,7 +35,7 @@ from rope_viz.storage.crash_text import format_crash
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.storage.outside_text import clean_query, clean_record, printable
 from rope_viz.texts import Texts, current_language
-from rope_viz.ui.border import BORDER, LargeValueError
+from rope_viz.ui.border import BORDER, LARGE_VALUE, LargeValueError
 from rope_viz.ui.link_preview import KEY
 from rope_viz.ui.long_jobs import NoProcessError
 from rope_viz.ui.render_queue import FILES, MOST, MOVING, SHOWN, Gallery, QueueFullError, RenderError
@@ -47,6 +48,8 @@ T = TypeVar("T")
 TEXTS = Texts("app")
 SMALL = 64 << 10
 """Bytes of stored contents up to which a page's picture is rendered in the server process."""
+ZIP_HEADER = re.compile(rb"PK\x01\x02")
+"""The start of a member in the directory of a zip file; the unpacked size has 4 bytes from byte 24 on."""
 LATE_PART = 3
 """The part of a slow picture from which on each part can take seconds."""
 LARGEST_BODY = 48 << 20
@@ -211,8 +214,18 @@ async def read_asked(picture: Picture, form: str, look: Style, query: dict[str, 
 
 def is_large(page: Page, query: dict[str, str], contents: tuple[bytes, ...]) -> bool:
     """Return whether contents are too large for the server process, packed or as they were found to unpack."""
-    names = read_address.stored_names(page, query)
-    return sum(map(len, contents)) > SMALL or any(map(blob_store.STORE.has_large_value, names))
+    if sum(map(len, contents)) > SMALL or any(unpacked_size(content) > LARGE_VALUE for content in contents):
+        return True
+    return any(map(blob_store.STORE.has_large_value, read_address.stored_names(page, query)))
+
+
+def unpacked_size(content: bytes) -> int:
+    """Return the bytes to which the members of an archive unpack, by their headers; 0 for other contents.
+
+    So an archive that says that it is large takes no place of small readings. Readers trust no header.
+    """
+    sizes = (content[header.start() + 24 : header.start() + 28] for header in ZIP_HEADER.finditer(content))
+    return sum(int.from_bytes(size, "little") for size in sizes)
 
 
 def note_large_value(contents: tuple[bytes, ...], error: LargeValueError) -> None:
