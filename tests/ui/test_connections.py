@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 import uvicorn
+from starlette.requests import Request
 from starlette.responses import Response
 
-from rope_viz.ui import connections, request_bodies, server
+from rope_viz.ui import connections, picture_route, request_bodies, server
 from rope_viz.ui.request_bodies import PART, ResponseParts, UnreadAnswers
 
 CONTENT = bytes(40 * PART)
@@ -157,7 +158,7 @@ def test_parts_of_many_clients_are_sent_in_turn():
         async def send(message):
             order.append(name)
 
-        await ResponseParts(Response(CONTENT[: 3 * PART]))({"type": "http"}, None, send)
+        await ResponseParts(Response(CONTENT))({"type": "http"}, None, send)
 
     async def read_both():
         await asyncio.gather(read("a"), read("b"))
@@ -165,3 +166,21 @@ def test_parts_of_many_clients_are_sent_in_turn():
     asyncio.run(read_both())
     assert order[2:] != sorted(order[2:])
     assert request_bodies.UNREAD.size == 0
+
+
+@linux
+def test_request_for_a_picture_whose_client_left_while_it_waited_is_not_begun(monkeypatch):
+    async def leave():
+        client.close()
+        await asyncio.sleep(0.01)
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    client = socket.create_connection(listener.getsockname())
+    server_side, _ = listener.accept()
+    protocol = SimpleNamespace(transport=SimpleNamespace(get_extra_info=lambda name: server_side))
+    monkeypatch.setattr(picture_route, "take_turn", leave)
+    scope = {"type": "http", "method": "GET", "path_params": {}, connections.KEY: protocol}
+    assert asyncio.run(picture_route.answer(Request(scope))).status_code == 499
+    assert not connections.has_client_left({"type": "http"})
+    server_side.close()
+    listener.close()
