@@ -35,7 +35,6 @@ from rope_viz.storage.crash_text import format_crash
 from rope_viz.storage.decode_json import ContentError
 from rope_viz.storage.outside_text import clean_query, clean_record, printable
 from rope_viz.texts import Texts, current_language
-from rope_viz.ui import connections
 from rope_viz.ui.border import BORDER, LARGE_VALUE, LargeValueError
 from rope_viz.ui.link_preview import KEY
 from rope_viz.ui.long_jobs import NoProcessError
@@ -71,9 +70,6 @@ GALLERY = Gallery(most=MOST - MOST_UNREAD)
 
 async def answer(request: Request) -> Response:
     """Answer `/picture/<page>/<name>.<form>?<query>`; a POST carries stored contents in its body."""
-    await take_turn()
-    if connections.has_client_left(request.scope):
-        return Response(status_code=499)
     name, _, form = request.path_params["name"].rpartition(".")
     try:
         picture = registry.picture(request.path_params["page"], name)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rope_viz.storage.shares import Shares
@@ -297,28 +297,28 @@ READING = 5.0
 
 
 TURNS_AT_ONCE = 8
-"""Requests of pictures and parts of large answers that are begun before the event loop looks for other work.
+"""Requests and parts of large answers that are begun before the event loop looks for other work.
 
-Hundreds of clients may want one large answer at once."""
+Hundreds of clients may ask at once, or want one large answer."""
 
 
 class LoopTurns:
-    """Turns of the running event loop, in the order of their requests. A turn that is free does not wait."""
+    """Turns of the running event loop; visitors take turns. A turn that is free does not wait."""
 
     def __init__(self, at_once: int = TURNS_AT_ONCE) -> None:
         self.at_once = at_once
         self._free = at_once
-        self._waiting = deque[asyncio.Future[None]]()
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         self._is_ending = False
 
-    async def take(self) -> None:
-        """Wait for a turn."""
+    async def take(self, visitor: str = "") -> None:
+        """Wait for a turn of a visitor."""
         if self._free:
             self._free -= 1
             self._end_soon()
         else:
             turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
+            self._waiting.setdefault(visitor, deque()).append(turn)
             await turn
 
     def _end_soon(self) -> None:
@@ -331,7 +331,11 @@ class LoopTurns:
         self._is_ending = False
         self._free = self.at_once
         while self._free and self._waiting:
-            turn = self._waiting.popleft()
+            visitor = next(iter(self._waiting))
+            turns = self._waiting.pop(visitor)
+            turn = turns.popleft()
+            if turns:
+                self._waiting[visitor] = turns  # behind the other visitors
             if not turn.done():  # its client may have left
                 turn.set_result(None)
                 self._free -= 1
@@ -342,16 +346,18 @@ class LoopTurns:
 _TURNS: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopTurns] = weakref.WeakKeyDictionary()
 
 
-async def take_turn() -> None:
-    """Wait until a request of a picture may be begun, or a part of a large answer be made and sent."""
+async def take_turn(visitor: str = "") -> None:
+    """Wait until a request of a visitor may be begun, or a part of a large answer be made and sent."""
     loop = asyncio.get_running_loop()
     if loop not in _TURNS:
         _TURNS[loop] = LoopTurns()
-    await _TURNS[loop].take()
+    await _TURNS[loop].take(visitor)
 
 
 class ResponseParts:
-    """The middleware. uvicorn copies a whole body at once, but waits between the parts until the client takes them.
+    """The middleware for requests and their answers. Requests begin in turns of the event loop.
+
+    uvicorn copies a whole body at once, but waits between the parts until the client takes them.
 
     A client that takes too little is disconnected.
     """
@@ -365,6 +371,9 @@ class ResponseParts:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
+        await take_turn(visitor_name((scope.get("client") or ("",))[0]))
+        if connections.has_client_left(scope):
+            return await Response(status_code=499)(scope, receive, send)
         client = SlowClient(self, scope, send)
         await self.app(scope, receive, client.send)
         connections.abort_if_unread(scope, self.idle)

@@ -7,10 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 import uvicorn
-from starlette.requests import Request
 from starlette.responses import Response
 
-from rope_viz.ui import connections, picture_route, request_bodies, server
+from rope_viz.ui import connections, request_bodies, server
 from rope_viz.ui.request_bodies import PART, ResponseParts, UnreadAnswers
 
 CONTENT = bytes(40 * PART)
@@ -169,8 +168,8 @@ def test_parts_of_many_clients_are_sent_in_turn():
 
 
 @linux
-def test_request_for_a_picture_whose_client_left_while_it_waited_is_not_begun(monkeypatch):
-    async def leave():
+def test_request_whose_client_left_while_it_waited_is_not_begun(monkeypatch):
+    async def leave(visitor):
         client.close()
         await asyncio.sleep(0.01)
 
@@ -178,9 +177,15 @@ def test_request_for_a_picture_whose_client_left_while_it_waited_is_not_begun(mo
     client = socket.create_connection(listener.getsockname())
     server_side, _ = listener.accept()
     protocol = SimpleNamespace(transport=SimpleNamespace(get_extra_info=lambda name: server_side))
-    monkeypatch.setattr(picture_route, "take_turn", leave)
-    scope = {"type": "http", "method": "GET", "path_params": {}, connections.KEY: protocol}
-    assert asyncio.run(picture_route.answer(Request(scope))).status_code == 499
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    monkeypatch.setattr(request_bodies, "take_turn", leave)
+    scope = {"type": "http", connections.KEY: protocol}
+    asyncio.run(ResponseParts(None)(scope, None, send))
+    assert sent[0]["status"] == 499
     assert not connections.has_client_left({"type": "http"})
     server_side.close()
     listener.close()

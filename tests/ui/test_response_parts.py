@@ -86,3 +86,18 @@ def test_other_work_goes_on_between_turns():
     assert [number for number in order if number != "other"] == [0, 1, 2, 4, 5, 6], "in the order of requests"
     assert order[:3] == [0, 1, "other"], "no more than two before other work"
     assert order.index(5) > order.index("other", 3)
+
+
+def test_visitors_take_turns_of_the_event_loop():
+    order = []
+
+    async def take(turns, visitor):
+        await turns.take(visitor)
+        order.append(visitor)
+
+    async def crowd():
+        turns = LoopTurns(at_once=1)
+        await asyncio.gather(*(take(turns, visitor) for visitor in "aaaabc"))
+
+    asyncio.run(crowd())
+    assert "".join(order) == "aabcaa"
