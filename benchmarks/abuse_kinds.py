@@ -54,6 +54,8 @@ MORE = 200
 """MB that it may have more than at its start, once the attacker has left."""
 FORBIDDEN = ("500", "page with an error")
 """Answers to the attacker that are faults."""
+ATTACKER_ENDS = 20.0
+"""Seconds that the attacker may take to close its connections."""
 LISTS = "[" + "[]," * 1_900_000 + "[]]"
 """JSON of 5.7 MB that takes 130 MB as Python's lists."""
 LONG = json.dumps("x" * (5 * MIB))
@@ -476,12 +478,13 @@ def run_attack(name: str, url: str, seconds: float, results: multiprocessing.Que
     async def act() -> None:
         tasks = asyncio.ensure_future(KINDS[name].attack(attack))
         await asyncio.wait({tasks}, timeout=seconds)
-        tasks.cancel()
-        if tasks.done() and not tasks.cancelled() and (error := tasks.exception()):
+        if tasks.done() and (error := tasks.exception()):
             attack.answers[f"attacker's error: {error!r}"[:200]] += 1
+        # Before the tasks end, which can take long: each closes its connection.
+        results.put(Counter(attack.answers))
+        tasks.cancel()
 
     asyncio.run(act())
-    results.put(attack.answers)
 
 
 @dataclass
@@ -528,7 +531,8 @@ def measure_kind(name: str, options: argparse.Namespace) -> Outcome:
         visitor = Visitor(server, KINDS[name].visitor)
         asyncio.run(visitor.use(options.seconds))
         answers = results.get(timeout=120)
-        attacker.join()
+        attacker.join(ATTACKER_ENDS)
+        attacker.kill()
 
         time.sleep(options.after)
         log = server.read_log()

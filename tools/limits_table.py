@@ -91,7 +91,7 @@ def list_limits() -> list[tuple[str, str, str]]:
         ),
         (
             "runs of pages",
-            f"{it.PAGE_RUNS_AT_ONCE} at once, {it.PAGE_RUNS_OF_VISITOR} of one user; {it.PAGE_THREADS} threads",
+            f"{it.PAGE_RUNS_AT_ONCE} at once, and 1 more of a user who has none; {it.PAGE_THREADS} threads",
             "PAGE_RUNS_…, PAGE_THREADS",
         ),
         (

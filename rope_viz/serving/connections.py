@@ -59,6 +59,12 @@ def has_left(transport: asyncio.Transport) -> bool:
         return True
 
 
+def has_client_left(scope: Scope) -> bool:
+    """Return whether the client of a request has left, where that is known."""
+    protocol = scope.get(KEY)
+    return protocol is not None and has_left(protocol.transport)
+
+
 def abort(scope: Scope) -> None:
     """End the connection of a request at once, with whatever its client has not taken."""
     protocol = scope.get(KEY)

@@ -7,7 +7,15 @@ import os
 
 from rope_viz.serving import render_process
 from rope_viz.serving.render_process import FileJob, Reading, RenderResult
-from rope_viz.storage.limits import JOB_IDLE_SECONDS, JOB_MEMORY, JOB_REST, JOB_SECONDS, LONG_JOBS_AT_ONCE, READING_REST
+from rope_viz.storage.limits import (
+    JOB_IDLE_SECONDS,
+    JOB_MEMORY,
+    JOB_NICENESS,
+    JOB_REST,
+    JOB_SECONDS,
+    LONG_JOBS_AT_ONCE,
+    READING_REST,
+)
 from rope_viz.storage.processes import EndedError, FailedError, Job, Limits, OutOfMemoryError, OutOfTimeError, Pool
 from rope_viz.texts import Texts, use_language
 
@@ -38,10 +46,15 @@ class LongJobs:
         reads: bool = False,
     ) -> None:
         self.places = places
-        rest = READING_REST if reads else JOB_REST
+        limits = Limits(
+            processor_seconds=seconds,
+            memory=memory,
+            rest=READING_REST if reads else JOB_REST,
+            niceness=0 if reads else JOB_NICENESS,
+        )
         self._pool = Pool(
             places,
-            Limits(processor_seconds=seconds, memory=memory, rest=rest),
+            limits,
             name="reading" if reads else "long picture",
             prepare=Job(render_process.prepare_reading if reads else render_process.prepare),
             variables=VARIABLES,

@@ -96,7 +96,10 @@ def is_too_large(state: WidgetState) -> bool:
 
 
 def count_state(state: SessionState) -> None:
-    """Count the texts that a session keeps after a run. Empty the fields for which there is no room."""
+    """Count the texts that a session keeps after a run. Empty the fields for which there is no room.
+
+    Values of stored contents are not kept.
+    """
     page = CONNECTION.get()
     if page is None:
         return
@@ -104,7 +107,10 @@ def count_state(state: SessionState) -> None:
     texts = {key: value.value for key, value in widgets.states.items() if is_text(value)}
     texts |= {key: value for key, value in state._old_state.items() if isinstance(value, str)}
     mine = state._new_session_state.get(KEY) or state._old_state.get(KEY)
-    own = mine.size_of_texts() if isinstance(mine, Session) else 0
+    own = 0
+    if isinstance(mine, Session):
+        mine.forget_values()
+        own = mine.size_of_texts()
     if not page.keep(own + sum(map(sys.getsizeof, texts.values()))):
         page.refusal = "messages.full"
         for key in texts:

@@ -32,7 +32,6 @@ from rope_viz.storage.limits import (
     ADDRESS_CHARACTERS,
     EVENT_LOOP_SECONDS,
     PAGE_RUNS_AT_ONCE,
-    PAGE_RUNS_OF_VISITOR,
     PAGE_THREADS,
     PAGE_THREADS_OF_VISITOR,
     STUCK_RUN_SECONDS,
@@ -53,11 +52,10 @@ class RunThreads:
     def __init__(
         self,
         at_once: int = PAGE_RUNS_AT_ONCE,
-        of_visitor: int = PAGE_RUNS_OF_VISITOR,
         threads: Shares | None = None,
         stuck: float = STUCK_RUN_SECONDS,
     ) -> None:
-        self.at_once, self.of_visitor, self.stuck = at_once, of_visitor, stuck
+        self.at_once, self.stuck = at_once, stuck
         self.threads = Shares(PAGE_THREADS, PAGE_THREADS_OF_VISITOR) if threads is None else threads
         self._waiting: dict[str, deque[Callable[[], object]]] = {}
         self._running: dict[int, tuple[str, float]] = {}
@@ -138,10 +136,11 @@ class RunThreads:
         """Return the visitor whose turn it is, None if nobody may begin."""
         now = time.monotonic()
         active = Counter(visitor for visitor, began in self._running.values() if now - began < self.stuck)
-        if active.total() >= self.at_once:
+        free = self.at_once - active.total()
+        if free < 0:
             return None
-        below = [visitor for visitor in self._waiting if active[visitor] < self.of_visitor]
-        allowed = filter(self.threads.has_room, below)
+        begins = [visitor for visitor in self._waiting if free > 0 or not active[visitor]]
+        allowed = filter(self.threads.has_room, begins)
         return min(allowed, key=active.__getitem__, default=None)
 
 

@@ -162,7 +162,10 @@ class Gallery:
         return self._running.amount_of(job.visitor) > 0, self._queue.turns_of(job.visitor), job.order
 
     def _has_room(self, places: int) -> bool:
-        return self._here.total() <= self.at_once or self._there.total() < places or self._long.total < self._long.most
+        if self._here.total() <= self.at_once or self._there.total() < places:
+            return True
+        # Most of the time no long job waits, and hundreds of others need not be sorted.
+        return self._long.total < self._long.most and any(job.long is not None for job in self._queue)
 
     def _may(self, job: RenderJob, places: int) -> bool:
         """True if there is room for the job: one place of the workers is reserved for moving knobs."""

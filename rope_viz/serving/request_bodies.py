@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import weakref
+from collections import deque
 from collections.abc import Iterator
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rope_viz.serving import connections
@@ -20,7 +21,6 @@ from rope_viz.storage.limits import (
     ANSWER_GRACE_SECONDS,
     ANSWER_IDLE_SECONDS,
     ANSWER_PART_BYTES,
-    ANSWER_PARTS_AT_ONCE,
     ANSWER_RATE,
     ANSWER_SECONDS,
     ARRIVING_BODIES,
@@ -33,6 +33,7 @@ from rope_viz.storage.limits import (
     LINGER_SECONDS,
     LINGERING_BODIES,
     LINGERING_BODIES_OF_VISITOR,
+    LOOP_TURNS_AT_ONCE,
     SHARE_OF_BODIES,
     SLOW_BODY_RATE,
     SLOW_BODY_SECONDS,
@@ -274,20 +275,62 @@ async def read_rest(receive: Receive, seconds: float) -> None:
                     return
 
 
-_PARTS: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = weakref.WeakKeyDictionary()
+class LoopTurns:
+    """Turns of the running event loop; visitors take turns. A turn that is free does not wait."""
+
+    def __init__(self, at_once: int = LOOP_TURNS_AT_ONCE) -> None:
+        self.at_once = at_once
+        self._free = at_once
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._is_ending = False
+
+    async def take(self, visitor: str = "") -> None:
+        """Wait for a turn of a visitor."""
+        if self._free:
+            self._free -= 1
+            self._end_soon()
+        else:
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.setdefault(visitor, deque()).append(turn)
+            await turn
+
+    def _end_soon(self) -> None:
+        """Free the turns once the event loop has looked for other work."""
+        if not self._is_ending:
+            self._is_ending = True
+            asyncio.get_running_loop().call_soon(self._end)
+
+    def _end(self) -> None:
+        self._is_ending = False
+        self._free = self.at_once
+        while self._free and self._waiting:
+            visitor = next(iter(self._waiting))
+            turns = self._waiting.pop(visitor)
+            turn = turns.popleft()
+            if turns:
+                self._waiting[visitor] = turns  # behind the other visitors
+            if not turn.done():  # its client may have left
+                turn.set_result(None)
+                self._free -= 1
+        if self._free < self.at_once:
+            self._end_soon()
 
 
-async def take_turn() -> None:
-    """Wait until a part of a large answer may be made and sent."""
+_TURNS: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, LoopTurns] = weakref.WeakKeyDictionary()
+
+
+async def take_turn(visitor: str = "") -> None:
+    """Wait until a request of a visitor may be begun, or a part of a large answer be made and sent."""
     loop = asyncio.get_running_loop()
-    if loop not in _PARTS:
-        _PARTS[loop] = asyncio.Semaphore(ANSWER_PARTS_AT_ONCE)
-    async with _PARTS[loop]:
-        await asyncio.sleep(0)
+    if loop not in _TURNS:
+        _TURNS[loop] = LoopTurns()
+    await _TURNS[loop].take(visitor)
 
 
 class ResponseParts:
-    """The middleware. uvicorn copies a whole body at once, but waits between the parts until the client takes them.
+    """The middleware for requests and their answers. Requests begin in turns of the event loop.
+
+    uvicorn copies a whole body at once, but waits between the parts until the client takes them.
 
     A client that takes too little is disconnected.
     """
@@ -306,6 +349,9 @@ class ResponseParts:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
+        await take_turn(visitor_name((scope.get("client") or ("",))[0]))
+        if connections.has_client_left(scope):
+            return await Response(status_code=499)(scope, receive, send)
         client = SlowClient(self, scope, send)
         await self.app(scope, receive, client.send)
         connections.abort_if_unread(scope, self.idle)
@@ -329,8 +375,7 @@ class SlowClient:
         with UNREAD.hold(self.scope, body):
             for start in range(0, len(body), ANSWER_PART_BYTES):
                 more = start + ANSWER_PART_BYTES < len(body) or message.get("more_body", False)
-                if start:
-                    await take_turn()
+                await take_turn()
                 await self._send_part(
                     {**message, "body": bytes(whole[start : start + ANSWER_PART_BYTES]), "more_body": more}
                 )

@@ -70,9 +70,9 @@ PAGE_RUNS_AT_ONCE = 4
 
 Measured on two cores while ten tabs sent 160 messages a second: with 8 (6 of one visitor) another visitor's page took
 0.5 s as a median, with 4 (3) 0.24 s. The tabs' own runs were as many.
+
+One more begins for a visitor who has none. So a newcomer finds a place, and a class behind one address has all others.
 """
-PAGE_RUNS_OF_VISITOR = 3
-"""Runs of one visitor at once, so that a newcomer finds a place free."""
 PAGE_THREADS = 16
 """Threads for runs: room for those that wait for a reading, or do not end."""
 PAGE_THREADS_OF_VISITOR = 5
@@ -164,8 +164,11 @@ LINGERING_BODIES, LINGERING_BODIES_OF_VISITOR = 64, 16
 
 ANSWER_PART_BYTES = 64 << 10
 """Bytes of one part. The server keeps about two of them for each client until the client has taken them."""
-ANSWER_PARTS_AT_ONCE = 8
-"""Parts that are sent before the event loop looks for other work: hundreds of clients may want one large answer."""
+LOOP_TURNS_AT_ONCE = 8
+"""Requests and parts of large answers that are begun before the event loop looks for other work.
+
+Hundreds of clients may ask at once, or want one large answer.
+"""
 ANSWER_IDLE_SECONDS = 30
 """Seconds after which the system closes a connection whose client takes nothing (`server.lifespan`)."""
 ANSWER_GRACE_SECONDS = 30.0
@@ -289,6 +292,8 @@ JOB_SECONDS = 60
 """Processor time of one such picture, all threads together (not on Windows)."""
 JOB_MEMORY = 1 << 30
 """Bytes that a process that renders pictures may allocate after it has started (Linux)."""
+JOB_NICENESS = 5
+"""What a process for long pictures adds to its niceness: the server, and readings that pages wait for, go first."""
 JOB_REST = 200 << 20
 """Bytes allocated after a job above which its process ends, because libraries keep freed memory."""
 JOB_CONTENT_BYTES = 96 << 20

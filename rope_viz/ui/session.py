@@ -24,6 +24,7 @@ from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import Variant
 from rope_viz.own_files import blob_store
+from rope_viz.picture.choices import StoredValue
 from rope_viz.picture.picture_request import PictureRequest
 
 KEY = "rope-viz"
@@ -152,6 +153,18 @@ class Session:
         addresses = sum(sys.getsizeof(text) for query in self.addresses for text in query.values())
         choices = sum(map(sys.getsizeof, self.choices.values()))
         return typed + addresses + choices
+
+    def forget_values(self) -> None:
+        """Forget the values of stored contents after a run: only the store counts them, and gives them to the next."""
+        if self.request is not None and has_stored_values(self.request[1]):
+            self.request = None
+        if self.used_controls is not None and has_stored_values(self.used_controls[0]):
+            self.used_controls = None
+
+
+def has_stored_values(request: PictureRequest) -> bool:
+    """True if a request holds the value of a stored content, which can be large."""
+    return any(isinstance(value, StoredValue) for value in request.given.values())
 
 
 def session() -> Session:

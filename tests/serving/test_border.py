@@ -487,6 +487,18 @@ def test_value_that_unpacks_large_is_rendered_where_it_was_read(real, monkeypatc
     assert not blob_store.STORE._blobs.peek(name).values
 
 
+def test_archive_that_says_that_it_is_large_is_not_read_at_the_border(monkeypatch):
+    monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
+    monkeypatch.setattr(picture_route, "BORDER", None)
+    salted = blob_store.salt() + make_vectors(8 << 20)
+    query = {"decay.show": "own", "decay.source": "file", "decay.file": blob_store.STORE.keep(salted)}
+    picture, style = registry.picture("decay", "curves"), picture_route.Style.read({})
+    asked = asyncio.run(picture_route.read_asked(picture, "packed", style, query, "a"))
+    assert asked.long.contents == (salted,)
+    assert picture_route.unpacked_size(salted) == (8 << 20) + 128, "the numbers and the header of their file"
+    assert picture_route.unpacked_size(b"PK\x01\x02") == picture_route.unpacked_size(b"") == 0
+
+
 def test_large_value_of_home_is_drawn_in_a_process(monkeypatch):
     class Large(Border):
         async def read_query(self, visitor, read, *, size=0):

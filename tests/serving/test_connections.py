@@ -158,7 +158,7 @@ def test_parts_of_many_clients_are_sent_in_turn():
         async def send(message):
             order.append(name)
 
-        await ResponseParts(Response(CONTENT[: 3 * ANSWER_PART_BYTES]))({"type": "http"}, None, send)
+        await ResponseParts(Response(CONTENT))({"type": "http"}, None, send)
 
     async def read_both():
         await asyncio.gather(read("a"), read("b"))
@@ -166,3 +166,27 @@ def test_parts_of_many_clients_are_sent_in_turn():
     asyncio.run(read_both())
     assert order[2:] != sorted(order[2:])
     assert request_bodies.UNREAD.size == 0
+
+
+@linux
+def test_request_whose_client_left_while_it_waited_is_not_begun(monkeypatch):
+    async def leave(visitor):
+        client.close()
+        await asyncio.sleep(0.01)
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    client = socket.create_connection(listener.getsockname())
+    server_side, _ = listener.accept()
+    protocol = SimpleNamespace(transport=SimpleNamespace(get_extra_info=lambda name: server_side))
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    monkeypatch.setattr(request_bodies, "take_turn", leave)
+    scope = {"type": "http", connections.KEY: protocol}
+    asyncio.run(ResponseParts(None)(scope, None, send))
+    assert sent[0]["status"] == 499
+    assert not connections.has_client_left({"type": "http"})
+    server_side.close()
+    listener.close()

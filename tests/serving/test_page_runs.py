@@ -51,9 +51,11 @@ def wait_until(condition):
 
 
 def test_few_runs_at_once_and_a_place_for_a_newcomer():
-    tasks = Tasks(RunThreads(at_once=3, of_visitor=2))
+    tasks = Tasks(RunThreads(at_once=2))
     tasks.add(*"aaaaaa")
     wait_until(lambda: len(tasks.began) == 2)
+    time.sleep(0.02)
+    assert tasks.began == [*"aa"], "the last place is for a newcomer"
     tasks.add("b")
     wait_until(lambda: tasks.began == [*"aab"])
     tasks.add(*"cc")
@@ -67,7 +69,7 @@ def test_few_runs_at_once_and_a_place_for_a_newcomer():
 
 
 def test_visitors_take_turns():
-    turns = RunThreads(at_once=1)
+    turns = RunThreads(at_once=0)  # only the place for a newcomer
     first = Tasks(turns)
     first.add("a")
     wait_until(lambda: first.began)
@@ -80,7 +82,7 @@ def test_visitors_take_turns():
 
 
 def test_run_that_does_not_end_gives_up_its_place():
-    turns = RunThreads(at_once=2, of_visitor=1, threads=Shares(4, 3), stuck=0.01)
+    turns = RunThreads(at_once=1, threads=Shares(4, 3), stuck=0.01)
     tasks = Tasks(turns)
     tasks.add(*"aaaa")
     wait_until(lambda: len(tasks.began) == 3)

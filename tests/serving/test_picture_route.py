@@ -191,19 +191,28 @@ def test_address_is_rendered_once_at_a_time(monkeypatch, gallery):
 
 def test_many_requests_respect_the_queue_and_memory_limits(monkeypatch):
     at_once, most_at_once = 0, 0
-    lock = threading.Lock()
+    lock, all_came = threading.Lock(), threading.Event()
+    more = 200 - 50 - render_queue.AT_ONCE
+
+    def refuse(error, address, answer=picture_route.error_response):
+        nonlocal more
+        more -= 1
+        if more == 0:
+            all_came.set()
+        return answer(error, address)
 
     def render(picture, request, form, look):
         nonlocal at_once, most_at_once
         with lock:
             at_once += 1
             most_at_once = max(most_at_once, at_once)
-        time.sleep(0.005)  # long enough that several run at once
+        all_came.wait(10)  # requests begin in turns
         with lock:
             at_once -= 1
         return np.random.default_rng(int(request.spec.base)).bytes(1000)
 
     monkeypatch.setattr(export, "render", render)
+    monkeypatch.setattr(picture_route, "error_response", refuse)
     small = picture_route.Gallery(waiting=50, most=10_000)
     monkeypatch.setattr(picture_route, "GALLERY", small)
     answers = send_requests(*({"path": "scaling/comparison.packed", "query": f"base={10_000 + i}"} for i in range(200)))

@@ -4,7 +4,7 @@ import asyncio
 
 from starlette.responses import Response
 
-from rope_viz.serving.request_bodies import ResponseParts
+from rope_viz.serving.request_bodies import LoopTurns, ResponseParts
 from rope_viz.storage.limits import ANSWER_PART_BYTES
 
 CONTENT = bytes(range(256)) * (5 * ANSWER_PART_BYTES // 256) + b"end"
@@ -60,3 +60,45 @@ def test_small_bodies_and_streams_pass_unchanged():
         (1, True),
         (0, False),
     ]
+
+
+def test_other_work_goes_on_between_turns():
+    order = []
+
+    async def take(turns, number):
+        await turns.take()
+        order.append(number)
+
+    async def work():
+        for _ in range(3):
+            await asyncio.sleep(0)
+            order.append("other")
+
+    async def crowd():
+        turns = LoopTurns(at_once=2)
+        other = asyncio.create_task(work())
+        tasks = [asyncio.create_task(take(turns, number)) for number in range(7)]
+        await asyncio.sleep(0)
+        tasks[3].cancel()
+        await asyncio.gather(other, *tasks, return_exceptions=True)
+        await turns.take()
+
+    asyncio.run(crowd())
+    assert [number for number in order if number != "other"] == [0, 1, 2, 4, 5, 6], "in the order of requests"
+    assert order[:3] == [0, 1, "other"], "no more than two before other work"
+    assert order.index(5) > order.index("other", 3)
+
+
+def test_visitors_take_turns_of_the_event_loop():
+    order = []
+
+    async def take(turns, visitor):
+        await turns.take(visitor)
+        order.append(visitor)
+
+    async def crowd():
+        turns = LoopTurns(at_once=1)
+        await asyncio.gather(*(take(turns, visitor) for visitor in "aaaabc"))
+
+    asyncio.run(crowd())
+    assert "".join(order) == "aabcaa"

@@ -18,8 +18,12 @@ from streamlit.runtime.session_manager import SessionInfo
 from streamlit.runtime.state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
+from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.read_upload import read_upload
+from rope_viz.models.spec_url import Subject
 from rope_viz.own_files import blob_store
+from rope_viz.picture.choices import StoredValue
+from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.serving import (
     page_messages,
     session_limits,
@@ -273,6 +277,25 @@ def test_texts_that_a_session_keeps_are_counted_after_a_run():
         assert page.kept[-1] < 4000
         assert "no room for more texts" in visitors.take_refusal()
         assert visitors.take_refusal() == ""
+    finally:
+        visitors.CONNECTION.set(None)
+
+
+def test_values_of_stored_contents_are_not_kept_after_a_run():
+    streamlit_state = SessionState()
+    own = streamlit_state._new_session_state[own_session.KEY] = own_session.Session()
+    plain = PictureRequest(Subject(RopeSpec()))
+    large = PictureRequest(plain.subject, given={"decay.file": StoredValue("name", {"q": bytes(1 << 20)})})
+    visitors.CONNECTION.set(SimpleNamespace(keep=lambda size: True))
+    try:
+        own.request, own.used_controls = ("decay", plain), (plain, frozenset())
+        page_messages.count_state(streamlit_state)
+        assert own.request
+        assert own.used_controls
+        own.request, own.used_controls = ("decay", large), (large, frozenset())
+        page_messages.count_state(streamlit_state)
+        assert own.request is None
+        assert own.used_controls is None
     finally:
         visitors.CONNECTION.set(None)
 
