@@ -94,7 +94,7 @@ def test_each_limit_is_used(name):
     assert used or len(re.findall(rf"\b{name}\b", own)) > 1
 
 
-def test_documentation_has_the_tables_that_are_made_from_the_limits(script):
+def test_documentation_has_the_tables_of_the_limits(script):
     text = script.DOCUMENT.read_text(encoding="utf-8")
     assert script.write_tables(text) == text, "run python tools/limits_table.py"
 

@@ -487,7 +487,7 @@ def test_value_that_unpacks_large_is_rendered_where_it_was_read(real, monkeypatc
     assert not blob_store.STORE._blobs.peek(name).values
 
 
-def test_archive_that_says_that_it_is_large_is_not_read_at_the_border(monkeypatch):
+def test_archive_of_large_members_takes_no_small_place(monkeypatch):
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
     monkeypatch.setattr(picture_route, "BORDER", None)
     salted = blob_store.salt() + make_vectors(8 << 20)

@@ -192,7 +192,7 @@ def test_address_is_rendered_once_at_a_time(monkeypatch, gallery):
 def test_many_requests_respect_the_queue_and_memory_limits(monkeypatch):
     at_once, most_at_once = 0, 0
     lock, all_came = threading.Lock(), threading.Event()
-    more = 200 - 50 - render_queue.AT_ONCE
+    more = 200 - 50 - PICTURES_AT_ONCE
 
     def refuse(error, address, answer=picture_route.error_response):
         nonlocal more

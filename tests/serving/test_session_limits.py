@@ -281,7 +281,7 @@ def test_texts_that_a_session_keeps_are_counted_after_a_run():
         visitors.CONNECTION.set(None)
 
 
-def test_values_of_stored_contents_are_not_kept_after_a_run():
+def test_values_of_stored_contents_go_after_a_run():
     streamlit_state = SessionState()
     own = streamlit_state._new_session_state[own_session.KEY] = own_session.Session()
     plain = PictureRequest(Subject(RopeSpec()))
