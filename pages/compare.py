@@ -6,7 +6,8 @@ import streamlit as st
 
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
-from rope_viz.own_files import config_link, own_file
+from rope_viz.own_files import config_link
+from rope_viz.own_files.admit import admit_text
 from rope_viz.own_files.outside import read_outside
 from rope_viz.pages import compare
 from rope_viz.picture.picture_request import PictureRequest
@@ -101,7 +102,7 @@ def _read(content: str | bytes) -> None:
     """Make a config the second model, or say why it is none."""
     query_params.catch_up()
     try:
-        text = config_link.write_config(read_outside(own_file.read_stored, content)[0])
+        text = config_link.write_config(read_outside(admit_text, content)[0])
     except ValueError as error:
         session().problems["second"] = str(TEXTS("refused", error=remove_period(str(error))))
         return

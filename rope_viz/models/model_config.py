@@ -147,6 +147,18 @@ class ModelConfig:
         with normalise_errors():
             return build_specs(self.fields, self.rope_parameters)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep the embeddings for another process, which then need not be computed again, and not the records."""
+        fields = {each.name for each in dataclasses.fields(self)}
+        return {name: value for name, value in vars(self).items() if name in fields or name == "specs"}
+
+    def with_entry(self, key: str, value: Any) -> ModelConfig:
+        """Return the config with an entry that RoPE does not read, so its embeddings stay as they were read."""
+        changed = dataclasses.replace(self, mapping={**self.mapping, key: value})
+        if "specs" in vars(self):
+            vars(changed)["specs"] = self.specs
+        return changed
+
     @functools.cached_property
     def main_layer(self) -> str:
         """The layer type that the config is about: that of the picked model, else the usual one."""

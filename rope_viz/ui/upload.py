@@ -16,11 +16,12 @@ from rope_viz.models.formats.side_files import split_files
 from rope_viz.models.identity.hf_cache import find_in_cache, is_model_id, model_id_of_page
 from rope_viz.models.user_config import Upload
 from rope_viz.own_files import own_file
+from rope_viz.own_files.admit import summarise_findings
 from rope_viz.own_files.outside import read_outside
 from rope_viz.storage.read_file import read_limited
 from rope_viz.texts import Texts, join
 from rope_viz.texts.outside_text import clean_text
-from rope_viz.ui import configs, query_params, state
+from rope_viz.ui import query_params, state
 from rope_viz.ui.notes import warn
 from rope_viz.ui.own_config import is_from_link, own
 from rope_viz.ui.rejected_config import TEXTS as REJECTED
@@ -158,7 +159,7 @@ def has_hub_cache() -> bool:
 def _show_findings() -> None:
     mine = own()
     if mine is not None and state.current_choice().subject.model == spec_url.CUSTOM:
-        found = configs.summed_up(mine.config)
+        found = summarise_findings(mine)
         if found:
             at = state.address()
             st.page_link(state.page("model"), label=TEXTS("config.findings", summary=found), query_params=at)

@@ -37,4 +37,7 @@ def keep_storage(own: Upload, content: str | bytes, files: Mapping[str, bytes]) 
     if size >= 0:
         short = {key: value for key, value in side.get("quantization", {}).items() if key not in LONG_LISTS}
         side["quantization"] = {**short, COUNTED: size}
-    return replace(own, config={**own.config, SIDE: side}) if side else own
+    if not side:
+        return own
+    reading = None if own.reading is None else own.reading.with_entry(SIDE, side)
+    return replace(own, config={**own.config, SIDE: side}, reading=reading)

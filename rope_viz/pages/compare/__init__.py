@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rope_viz.advice.plan.compare_models import ModelComparison, Side, compare_models, default_length
+from rope_viz.advice.plan.export import numbers_config
 from rope_viz.embedding.spec import MAX_LENGTH, short_repr
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.models.user_config import Upload
 from rope_viz.own_files import config_link
 from rope_viz.own_files.config_cache import cache_by_config
-from rope_viz.own_files.configs import numbers_config
 from rope_viz.pages.compare import figures, words
 from rope_viz.pages.compare.words import TEXTS
 from rope_viz.picture.choices import length
