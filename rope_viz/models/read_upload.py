@@ -115,9 +115,7 @@ def is_encoder_only(config: Mapping[str, Any], model: ModelConfig | None = None)
         return False
 
 
-def multi_axis_upload(
-    config: Mapping[str, Any], notes: Sequence[str] = (), model: ModelConfig | None = None
-) -> Upload:
+def multi_axis_upload(config: Mapping[str, Any], notes: Sequence[str] = (), model: ModelConfig | None = None) -> Upload:
     """Return the upload of a diffusion transformer or an encoder: the frequencies of each axis for pages of one axis.
 
     If no base describes the frequencies, those pages show plain RoPE with as many pairs, and a note explains it. Raises

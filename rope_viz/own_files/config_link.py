@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from rope_viz.models.user_config import Upload
 from rope_viz.own_files.admit import admit_link
 from rope_viz.own_files.link_text import KEY as KEY
 from rope_viz.own_files.link_text import LONGEST as LONGEST
 from rope_viz.own_files.link_text import write_config as write_config
-from rope_viz.own_files.outside import read_outside
+from rope_viz.own_files.outside import HERE, Content, Reader
 
 MOST_KEPT = 8 << 20
 """Bytes of the configs that a process keeps."""
@@ -58,10 +61,23 @@ def digest(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def read_config(text: str) -> Upload:
+@dataclass(frozen=True)
+class LinkedConfig(Content[Upload]):
+    """The config that a link's value carries."""
+
+    text: str
+
+    def call(self) -> tuple[Callable[..., Upload], tuple[Any, ...]]:
+        return admit_link, (self.text,)
+
+    def find(self) -> tuple[Upload] | None:
+        known = LINKS.get(self.text)
+        return None if known is None else (known,)
+
+    def keep(self, value: Upload, size: int) -> None:
+        LINKS.keep(self.text, value, size)
+
+
+def read_config(text: str, reader: Reader = HERE) -> Upload:
     """Return the config of a value. Raise `ValueError` with a sentence if the value is broken or too large."""
-    if (known := LINKS.get(text)) is not None:
-        return known
-    found, size = read_outside(admit_link, text)
-    LINKS.keep(text, found, size)
-    return found
+    return reader.read(LinkedConfig(text))[0]
