@@ -8,7 +8,7 @@ from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.own_files import config_link
 from rope_viz.own_files.admit import admit_text
-from rope_viz.own_files.outside import Sent
+from rope_viz.own_files.outside import SentContent
 from rope_viz.pages import compare
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Texts
@@ -103,7 +103,7 @@ def _read(content: str | bytes) -> None:
     """Make a config the second model, or say why it is none."""
     query_params.catch_up()
     try:
-        text = config_link.write_config(session_reader().read(Sent(admit_text, content))[0])
+        text = config_link.write_config(session_reader().read(SentContent(admit_text, content))[0])
     except ValueError as error:
         session().problems["second"] = str(TEXTS("refused", error=remove_period(str(error))))
         return

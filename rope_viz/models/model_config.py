@@ -152,9 +152,9 @@ class ModelConfig:
         fields = {each.name for each in dataclasses.fields(self)}
         return {name: value for name, value in vars(self).items() if name in fields or name == "specs"}
 
-    def with_entry(self, key: str, value: Any) -> ModelConfig:
-        """Return the config with an entry that RoPE does not read, so its embeddings stay as they were read."""
-        changed = dataclasses.replace(self, mapping={**self.mapping, key: value})
+    def with_mapping(self, mapping: Mapping[str, Any]) -> ModelConfig:
+        """Return a config that differs in nothing that RoPE reads, so its embeddings stay as they were computed."""
+        changed = dataclasses.replace(self, mapping=dict(mapping))
         if "specs" in vars(self):
             vars(changed)["specs"] = self.specs
         return changed
@@ -266,6 +266,11 @@ class ModelConfig:
         except ValueError as error:
             return (describe_error(error),)
         return ()
+
+
+def as_model_config(source: Source) -> ModelConfig:
+    """Return a config that was read as it is, any other source as `ModelConfig.read` reads it."""
+    return source if isinstance(source, ModelConfig) else ModelConfig.read(source)
 
 
 def find_published_wrapper(config: Mapping[str, Any]) -> str:

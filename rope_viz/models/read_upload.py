@@ -51,9 +51,13 @@ def make_upload(
     `ValueError` with one sentence that says what is wrong.
     """
     config, assumed = normalise_config(config, current=current, name=name)
-    model = ModelConfig.read(config)
+    return make_upload_of(ModelConfig.read(config), config, (*notes, *assumed))
+
+
+def make_upload_of(model: ModelConfig, config: Mapping[str, Any], notes: Sequence[str] = ()) -> Upload:
+    """Return the upload of a config within the limits that was read as `model`. Raises `ValueError`."""
     read = multi_axis_upload if has_several_axes(config, model) else single_axis_upload
-    return read(config, (*notes, *assumed), model)
+    return read(config, notes, model)
 
 
 def normalise_config(

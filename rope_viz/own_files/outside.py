@@ -63,7 +63,7 @@ class Content(Generic[T]):
         return error
 
 
-class Sent(Content[T]):
+class SentContent(Content[T]):
     """A content that a user has just sent. Nothing is kept of it."""
 
     def __init__(self, function: Callable[..., T], *arguments: Any) -> None:

@@ -10,12 +10,13 @@ from rope_viz.advice.memory.stored_size import keep_storage
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import name_config
 from rope_viz.models.formats import SIDE
-from rope_viz.models.read_upload import make_upload, normalise_config
+from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.read_upload import make_upload, make_upload_of, normalise_config
 from rope_viz.models.rope_parameters import LAYER_TYPES
 from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload, parse_config
 from rope_viz.own_files.config_cache import cache_by_config
-from rope_viz.own_files.config_keys import PLAIN_NAME, cut_config
+from rope_viz.own_files.config_keys import PLAIN_NAME, PRIVATE, cut_config
 
 
 class Shown(NamedTuple):
@@ -34,10 +35,27 @@ def read_shown(own: Upload) -> Shown:
         config = parse_config(json.dumps(cut), skip_lists=True)
         read_as, _ = normalise_config(config, current=RopeSpec())
         # Embeddings follow from the config alone, so equal configs need not be read twice.
-        is_same = own.reading is not None and read_as == own.config
-        return Shown(cut, own if is_same else make_upload(config, current=RopeSpec()))
+        if own.reading is not None and read_as == own.config:
+            return Shown(cut, own)
+        # Nor are those computed twice that differ in keys that RoPE does not read. Lengths also follow from names.
+        if own.reading is not None and is_read_alike(own.reading, read_as):
+            return Shown(cut, make_upload_of(own.reading.with_mapping(read_as), read_as))
+        return Shown(cut, make_upload(config, current=RopeSpec()))
     except (ValueError, ArithmeticError, RecursionError):
         return Shown(cut, None)
+
+
+def is_read_alike(model: ModelConfig, config: Mapping[str, Any]) -> bool:
+    """Return whether a config differs from one that was read in keys only that RoPE does not read."""
+    # The catalog's remarks may name a wrapper, which decides about defaults.
+    return not model.wrapper and drop_private(model.mapping) == drop_private(config)
+
+
+def drop_private(part: Any) -> Any:
+    """Return a config, or a part of one, without the keys that name the user's files and modules."""
+    if isinstance(part, Mapping):
+        return {key: drop_private(value) for key, value in part.items() if key not in PRIVATE}
+    return [drop_private(each) for each in part] if isinstance(part, (list, tuple)) else part
 
 
 def hide(own: Upload) -> Upload:

@@ -20,7 +20,7 @@ from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import MOST, write_variant
 from rope_viz.own_files import blob_store, config_link, configs
 from rope_viz.own_files.admit import admit_text
-from rope_viz.own_files.outside import Sent
+from rope_viz.own_files.outside import SentContent
 from rope_viz.pages import learn, registry
 from rope_viz.pages.registry import ORDER, groups_of, titles
 from rope_viz.picture import read_address, write_address
@@ -202,7 +202,7 @@ def bring_back(text: str, *, here: bool) -> None:
     are the user's changes to it and not another model.
     """
     try:
-        mine, size = session_reader().read(Sent(admit_text, text))
+        mine, size = session_reader().read(SentContent(admit_text, text))
     except ValueError:
         return  # from an older release, or edited by hand
     if not own_config.has_room(size):

@@ -17,7 +17,7 @@ from rope_viz.models.identity.hf_cache import find_in_cache, is_model_id, model_
 from rope_viz.models.user_config import Upload
 from rope_viz.own_files import own_file
 from rope_viz.own_files.admit import summarise_findings
-from rope_viz.own_files.outside import Sent
+from rope_viz.own_files.outside import SentContent
 from rope_viz.storage.read_file import read_limited
 from rope_viz.texts import Texts, join
 from rope_viz.texts.outside_text import clean_text
@@ -169,7 +169,7 @@ def _take(content: str | bytes, name: str, side: Mapping[str, bytes] | None = No
     """Make a config the model, with the files dropped with it, or show the card that says why it is none."""
     spec, model = state.current_choice().spec, state.current_choice().subject.name
     try:
-        found, size = session_reader().read(Sent(own_file.read_file, content, spec, model, side))
+        found, size = session_reader().read(SentContent(own_file.read_file, content, spec, model, side))
         if isinstance(found, Upload):
             state.adopt(found, size)
             return True

@@ -22,7 +22,7 @@ from rope_viz.models.read_upload import read_upload
 from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.own_files import blob_store, config_link, configs, outside, own_file
-from rope_viz.own_files.outside import Sent
+from rope_viz.own_files.outside import SentContent
 from rope_viz.pages import home, registry
 from rope_viz.pages.model import extend, runtimes
 from rope_viz.picture import public_address, read_address, write_address
@@ -113,7 +113,7 @@ def test_a_callback_of_a_chinese_page_gets_its_error_in_chinese(monkeypatch, rea
 
         def drop():
             with pytest.raises(ValueError) as refused:  # noqa: PT011
-                one.read(Sent(read_upload, b"{"))
+                one.read(SentContent(read_upload, b"{"))
             found.append(str(refused.value))
 
         callback = threading.Thread(target=drop, name="callback")
@@ -130,10 +130,10 @@ def test_each_visitor_has_one_reading_at_a_time():
         held = Held()
         held.gate = asyncio.Event()
         one = Border(Turns(2), held)
-        flood = [asyncio.ensure_future(one.read_content(Sent(len, str(i)), "attacker")) for i in range(40)]
+        flood = [asyncio.ensure_future(one.read_content(SentContent(len, str(i)), "attacker")) for i in range(40)]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        other = asyncio.ensure_future(one.read_content(Sent(len, "mine"), "second"))
+        other = asyncio.ensure_future(one.read_content(SentContent(len, "mine"), "second"))
         for _ in range(5):
             await asyncio.sleep(0)
         assert held.begun == [("0",), ("mine",)]
@@ -156,11 +156,11 @@ def test_a_class_behind_one_address_waits_and_more_are_refused():
         held = Held()
         held.gate = asyncio.Event()
         one = Border(Turns(2, waiting=100), held)
-        members = [asyncio.ensure_future(one.read_content(Sent(len, str(i)), "school")) for i in range(101)]
+        members = [asyncio.ensure_future(one.read_content(SentContent(len, str(i)), "school")) for i in range(101)]
         for _ in range(3):
             await asyncio.sleep(0)
         with pytest.raises(QueueFullError):
-            await one.read_content(Sent(len, "one more"), "school")
+            await one.read_content(SentContent(len, "one more"), "school")
         held.gate.set()
         assert len(await asyncio.gather(*members)) == 101
 
@@ -206,8 +206,8 @@ def test_large_contents_leave_a_place_for_small_ones():
         held = Held()
         held.gate = asyncio.Event()
         one = Border(Turns(2), held)
-        large = [asyncio.ensure_future(one.read_content(Sent(len, b"0" * 100_000), str(i))) for i in range(5)]
-        small = asyncio.ensure_future(one.read_content(Sent(len, b"small"), "second"))
+        large = [asyncio.ensure_future(one.read_content(SentContent(len, b"0" * 100_000), str(i))) for i in range(5)]
+        small = asyncio.ensure_future(one.read_content(SentContent(len, b"small"), "second"))
         for _ in range(5):
             await asyncio.sleep(0)
         assert [len(content) for (content,) in held.begun] == [100_000, 5]
@@ -221,7 +221,7 @@ def test_large_contents_leave_a_place_for_small_ones():
 def test_reading_whose_client_left_ends(real):
     async def leave():
         one = real()
-        waiting = asyncio.ensure_future(one.read_content(Sent(sum, range(10**12)), "a"))
+        waiting = asyncio.ensure_future(one.read_content(SentContent(sum, range(10**12)), "a"))
         await wait_for(lambda: one.processes.pids)
         (pid,) = one.processes.pids
         waiting.cancel()
@@ -242,7 +242,7 @@ def test_reading_whose_client_left_ends(real):
 )
 def test_limits_of_a_reading_are_sentences(function, argument, seconds, sentence, real):
     with pytest.raises(ContentError, match=sentence):
-        in_loop(lambda: real(seconds=seconds).read_content(Sent(function, argument), "a"))
+        in_loop(lambda: real(seconds=seconds).read_content(SentContent(function, argument), "a"))
 
 
 @needs_proc

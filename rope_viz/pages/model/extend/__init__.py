@@ -156,7 +156,7 @@ def problem(request: PictureRequest) -> str:
     """Return why there is no answer, "" if there is one."""
     if request.subject.config is not None and is_pipeline_part(request.subject.config):
         return EXTEND("problems.diffusion")
-    if request.own is not None and is_encoder_only(request.own.config):
+    if request.own is not None and is_encoder_only(request.own.config, request.own.model_config):
         return EXTEND("problems.encoder")
     try:
         _rank_ways(*_arguments(request))
@@ -329,6 +329,8 @@ def options(request: PictureRequest) -> Table:
 def _config(subject: Subject) -> ModelConfig:
     if subject.config is None:
         return numbers_config(subject.spec)
+    if subject.own is not None:
+        return subject.own.model_config
     return ModelConfig.read(subject.config, known=catalog().get(subject.model))
 
 
