@@ -16,9 +16,9 @@ from urllib.parse import quote, urlsplit
 
 from rope_viz.embedding.spec import short_repr
 from rope_viz.evaluation.completion_clients import choose_key
-from rope_viz.models.formats.json_source import LARGEST_FILE
 from rope_viz.models.identity.hf_cache import ID, NAME, model_id_of_page
 from rope_viz.storage.fetch import LargeError, fetch
+from rope_viz.storage.limits import CONFIG_FILE_BYTES
 
 DEFAULT_ENDPOINT = "https://huggingface.co"
 TIMEOUT = 30.0
@@ -62,9 +62,9 @@ def request_config(address: str) -> bytes:
     token = choose_key(address, "HF_TOKEN", remedy="let HF_ENDPOINT begin with https")
     headers = {"User-Agent": "rope-viz"} | ({"Authorization": f"Bearer {token}"} if token else {})
     try:
-        answer = fetch(address, seconds=TIMEOUT, most=LARGEST_FILE, headers=headers)
+        answer = fetch(address, seconds=TIMEOUT, most=CONFIG_FILE_BYTES, headers=headers)
     except LargeError:
-        raise ValueError(f"{host} sent more than {LARGEST_FILE >> 20} MiB, which no config.json is") from None
+        raise ValueError(f"{host} sent more than {CONFIG_FILE_BYTES >> 20} MiB, which no config.json is") from None
     except urllib.error.HTTPError as error:
         raise ValueError(f"{host} {describe_status(error, has_token=bool(token))}") from None
     except (OSError, http.client.HTTPException, UnicodeError) as error:

@@ -12,11 +12,12 @@ from pathlib import Path
 
 from rope_viz.cli.hub_access import fetch, is_asked_of_hub, may_be_on_hub
 from rope_viz.models.catalog import Model
-from rope_viz.models.formats.json_source import LARGEST_FILE, read_content, read_raw
+from rope_viz.models.formats.json_source import read_content, read_raw
 from rope_viz.models.formats.side_files import SIDE_FILES
 from rope_viz.models.identity import named_config
 from rope_viz.models.identity.hf_cache import NAME, find_in_cache, is_model_id
 from rope_viz.models.no_rope_types import is_model_config
+from rope_viz.storage.limits import CONFIG_FILE_BYTES
 from rope_viz.storage.read_file import open_regular, read_limited, read_standard_input
 
 # Folders without a model's own files.
@@ -77,7 +78,7 @@ def contains_config(path: Path) -> bool:
         with open_regular(path) as file:
             if not file.read(64).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
                 return False
-        return is_model_config(read_raw(read_limited(path, LARGEST_FILE)).config)
+        return is_model_config(read_raw(read_limited(path, CONFIG_FILE_BYTES)).config)
     except (ValueError, OSError):
         return False
 
@@ -132,4 +133,4 @@ def make_reader(path: Path) -> Callable[[], bytes]:
 
 def standard_input() -> bytes:
     """Read standard input."""
-    return read_standard_input(LARGEST_FILE)
+    return read_standard_input(CONFIG_FILE_BYTES)

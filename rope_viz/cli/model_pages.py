@@ -21,9 +21,9 @@ from rope_viz.reports import report_site
 from rope_viz.reports.report_site import FOLDER, IndexEntry
 from rope_viz.reports.site_pages import badge_file, make_model_badge, preview_file, render_model_preview
 from rope_viz.storage.decode_json import decode_json
-from rope_viz.storage.limits import JOB_MEMORY, JOB_REST
+from rope_viz.storage.limits import JOB_MEMORY, JOB_REST, TEXT_FILE_BYTES
 from rope_viz.storage.processes import Job, Limits, Pool, ProcessError
-from rope_viz.storage.read_file import LARGEST_TEXT, read_limited
+from rope_viz.storage.read_file import read_limited
 from rope_viz.texts import current_language, use_language
 
 SECONDS = 60
@@ -116,7 +116,7 @@ def read_record(site: Path, job: ReportJob) -> MadePage | None:
     if not record.is_file() or not page.is_file():
         return None
     try:
-        found = decode_json(read_limited(record, LARGEST_TEXT), "the record cannot be read")
+        found = decode_json(read_limited(record, TEXT_FILE_BYTES), "the record cannot be read")
         made = MadePage(report_site.read_entry(found["entry"]), found["badge"])
         is_whole = all((site / name).is_file() for name in found["files"])
         return made if is_whole and found["digest"] == job.digest else None

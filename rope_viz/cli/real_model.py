@@ -14,9 +14,10 @@ from rope_viz.cli.spec import tokens
 from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.real_models.band_table import FIRST, BandTable, Condition, Estimate, read_band_table
 from rope_viz.real_models.capture import WHOLE, capture_folder, capture_gguf, find_gguf
-from rope_viz.real_models.measured_file import KIND, LARGEST, LEAST
+from rope_viz.real_models.measured_file import KIND, LEAST
 from rope_viz.storage.decode_json import decode_json
-from rope_viz.storage.read_file import LARGEST_TEXT, read_limited, read_limited_text, read_standard_input
+from rope_viz.storage.limits import MEASURED_FILE_BYTES, TEXT_FILE_BYTES
+from rope_viz.storage.read_file import read_limited, read_limited_text, read_standard_input
 from rope_viz.storage.write_file import write_file
 from rope_viz.studies.real_model import find_head
 from rope_viz.studies.sums_file import SummedLayer, add_files, write_sums
@@ -165,7 +166,7 @@ def read_before(path: Path) -> Mapping[str, Any]:
     """Return the measurements of an earlier run, {} without a file. Raise `ValueError` for another kind of file."""
     if not path.is_file():
         return {}
-    found = decode_json(read_limited(path, LARGEST), f"{path} is not whole JSON: name another file")
+    found = decode_json(read_limited(path, MEASURED_FILE_BYTES), f"{path} is not whole JSON: name another file")
     if not isinstance(found, dict) or found.get("kind") != KIND:
         raise ValueError(f"{path} is not a measurement: name another file")
     return found
@@ -335,5 +336,5 @@ def run_capture(parsed: argparse.Namespace) -> int:
 def read_text(source: str) -> str:
     """Return the text of a file, or of the standard input for -."""
     if source == "-":
-        return read_standard_input(LARGEST_TEXT).decode("utf-8")
-    return read_limited_text(source, LARGEST_TEXT)
+        return read_standard_input(TEXT_FILE_BYTES).decode("utf-8")
+    return read_limited_text(source, TEXT_FILE_BYTES)

@@ -23,6 +23,7 @@ from typing import Any, Protocol
 from rope_viz.embedding.spec import short_repr
 from rope_viz.storage import fetch
 from rope_viz.storage.decode_json import decode_json, estimate_memory
+from rope_viz.storage.limits import FETCHED_ANSWER_BYTES
 
 INSTALL = "pip install 'rope-viz[transformers]'"
 MEMORY_PER_BYTE = 16
@@ -144,7 +145,7 @@ class Server:
             raise ValueError(f"{self.url} has no model")
         return found
 
-    def send(self, path: str, body: Mapping[str, Any], most: int = fetch.SMALL) -> Any:
+    def send(self, path: str, body: Mapping[str, Any], most: int = FETCHED_ANSWER_BYTES) -> Any:
         """Return the answer to a POST as JSON. Raises `UnavailableError` after a temporary failure."""
         try:
             return self.once(path, body, most)
@@ -159,7 +160,7 @@ class Server:
         except (OSError, http.client.HTTPException) as error:
             raise UnavailableError(f"{self.url} cannot be reached: {error}", is_reached=False) from None
 
-    def once(self, path: str, body: Mapping[str, Any] | None, most: int = fetch.SMALL) -> Any:
+    def once(self, path: str, body: Mapping[str, Any] | None, most: int = FETCHED_ANSWER_BYTES) -> Any:
         """Send one request: a POST, or a GET if there is no body. The answer has at most `most` bytes."""
         headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self.key}"} if self.key else {})
         data = None if body is None else json.dumps(body).encode()

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from rope_viz.storage.limits import MEASUREMENT_SECONDS
 from rope_viz.storage.processes import EndedError, Job, Limits, OutOfTimeError, Process, ProcessError
 from rope_viz.texts import Texts, current_language, join, use_language
 
 TEXTS = Texts("measurement")
-LIMIT_SECONDS = 240.0
 
 _one_at_a_time = threading.Lock()
 
@@ -62,7 +62,7 @@ class Run:
     # The server limits its BLAS to one thread; a measurement may use all.
     variables: Mapping[str, str | None] = MappingProxyType({"OPENBLAS_NUM_THREADS": None})
 
-    def __init__(self, workload: dict[str, Any], *, limit: float = LIMIT_SECONDS, **options: Any) -> None:
+    def __init__(self, workload: dict[str, Any], *, limit: float = MEASUREMENT_SECONDS, **options: Any) -> None:
         """Start it. Raise `BusyError` while another one runs.
 
         workload and options: see `rope_viz.kernels.report`.

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from rope_viz.models import TEXTS
+from rope_viz.storage.limits import NAME_CHARACTERS
 
-LONGEST = 100
-"""Characters. The longest published model type has 31, the longest name of a class 63."""
 NAMES = frozenset(
     """
         model_type architectures _class_name rope_type type layer_types layers_block_type attn_type_list
@@ -27,7 +26,7 @@ Path: TypeAlias = tuple[str, ...]
 
 
 def cut_long_names(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[Path, int]]:
-    """Return a config with its names cut to `LONGEST`, and {place: characters} of those that were longer.
+    """Return a config with its names cut to `NAME_CHARACTERS`, and {place: characters} of those that were longer.
 
     It is the object itself where nothing is cut.
     """
@@ -47,24 +46,28 @@ def cut_long_names(config: Mapping[str, Any]) -> tuple[Mapping[str, Any], dict[P
             continue
         if inner:
             changes[key] = cut
-            found |= {(key[:LONGEST], *path): count for path, count in inner.items()}
+            found |= {(key[:NAME_CHARACTERS], *path): count for path, count in inner.items()}
     return ({**config, **changes}, found) if changes else (config, {})
 
 
 def cut_name(value: str | Sequence[Any]) -> tuple[Any, int]:
     """Return a name or a list of names cut, and the characters of the longest one that was; 0 where none was."""
     if isinstance(value, str):
-        return (value[:LONGEST], len(value)) if len(value) > LONGEST else (value, 0)
+        return (value[:NAME_CHARACTERS], len(value)) if len(value) > NAME_CHARACTERS else (value, 0)
     longest = max((len(name) for name in value if isinstance(name, str)), default=0)
-    if longest <= LONGEST:
+    if longest <= NAME_CHARACTERS:
         return value, 0
-    return [name[:LONGEST] if isinstance(name, str) else name for name in value], longest
+    return [name[:NAME_CHARACTERS] if isinstance(name, str) else name for name in value], longest
 
 
 def cut_keys(part: Mapping[str, Any]) -> tuple[Mapping[str, Any], int]:
     """Return an object with its keys cut, and the characters of the longest one that was; 0 where none was."""
     longest = max(map(len, part), default=0)
-    return ({key[:LONGEST]: value for key, value in part.items()}, longest) if longest > LONGEST else (part, 0)
+    return (
+        ({key[:NAME_CHARACTERS]: value for key, value in part.items()}, longest)
+        if longest > NAME_CHARACTERS
+        else (part, 0)
+    )
 
 
 def describe_long_names(found: Mapping[Path, int]) -> list[tuple[str, str]]:
@@ -74,7 +77,7 @@ def describe_long_names(found: Mapping[Path, int]) -> list[tuple[str, str]]:
 
 def describe_long_name(path: Path, count: int) -> str:
     """Return the sentence about one place; "" at the end of a path stands for the keys of the object."""
-    values = {"characters": count, "longest": LONGEST}
+    values = {"characters": count, "longest": NAME_CHARACTERS}
     if path[-1] == "":
         return TEXTS("long_name.key", object=path[-2], **values)
     return TEXTS("long_name.value", key=path[-1], **values)

@@ -12,19 +12,14 @@ from typing import Any
 
 from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models import TEXTS
-from rope_viz.models.formats.json_source import LARGEST as LARGEST
 from rope_viz.models.formats.json_source import read_raw
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.rope_config import ROPE_TYPES, find_main_layer, normalise_rope_type
+from rope_viz.storage.limits import CONFIG_KEYS, CONFIG_LEVELS, CONFIG_VALUES, NAMED_KEYS
 from rope_viz.texts.texts import join_items
 
-DEEPEST = 32
-MOST_KEYS = 1000
-MOST_NAMED = 20
 # Lists of labels and of quantised layers may be as long as they like: nothing here reads them.
 LONG = ("id2label", "label2id", "quantization_config", "compression_config")
-MOST_VALUES = 4096
-"""Values in one list or object: a longer one is read as empty. No config that RoPE needs has lists of a thousand."""
 SIZES = ("head_dim", "hidden_size", "max_position_embeddings", "num_attention_heads", "qk_rope_head_dim")
 
 
@@ -77,10 +72,10 @@ def check_shape(config: Mapping[str, Any]) -> None:
     waiting: list[tuple[Any, int]] = [(config, 1)]
     while waiting:
         part, depth = waiting.pop()
-        if depth > DEEPEST:
-            raise ValueError(TEXTS("user_config.deep", deepest=DEEPEST))
+        if depth > CONFIG_LEVELS:
+            raise ValueError(TEXTS("user_config.deep", deepest=CONFIG_LEVELS))
         if isinstance(part, dict):
-            if len(part) > MOST_KEYS:
+            if len(part) > CONFIG_KEYS:
                 raise ValueError(TEXTS("user_config.many_keys", keys=len(part)))
             waiting += [(item, depth + 1) for key, item in part.items() if key not in LONG]
         elif isinstance(part, list):
@@ -88,17 +83,17 @@ def check_shape(config: Mapping[str, Any]) -> None:
 
 
 def empty_long_values(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return a config in which lists and objects of more than `MOST_VALUES` values are empty, and their keys.
+    """Return a config in which lists and objects of more than `CONFIG_VALUES` values are empty, and their keys.
 
     A list within a list counts with it; an object is emptied only where its own values are too many.
     """
     found: list[str] = []
 
     def count_and_empty(part: Any, key: str) -> tuple[Any, int]:
-        if isinstance(part, list) and len(part) > MOST_VALUES:
+        if isinstance(part, list) and len(part) > CONFIG_VALUES:
             found.append(key)
             return [], 0
-        if isinstance(part, dict) and len(part) > MOST_KEYS and key not in LONG:
+        if isinstance(part, dict) and len(part) > CONFIG_KEYS and key not in LONG:
             return part, 0  # `check_shape` refuses it
         if isinstance(part, dict):
             pairs = {name: count_and_empty(value, str(name)) for name, value in part.items()}
@@ -109,7 +104,7 @@ def empty_long_values(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[s
             count, rest = len(items) + sum(inner for _, inner in items), [value for value, _ in items]
         else:
             return part, 0
-        if count > MOST_VALUES and part is not config:
+        if count > CONFIG_VALUES and part is not config:
             found.append(key)
             return type(part)(), 0
         return rest, count
@@ -119,7 +114,7 @@ def empty_long_values(config: Mapping[str, Any]) -> tuple[dict[str, Any], list[s
 
 def note_emptied(names: Sequence[str]) -> list[str]:
     """Return the note on lists that were read as empty, none where there are none."""
-    listed = join_items([short_repr(name).strip("'\"") for name in names[:MOST_NAMED]])
+    listed = join_items([short_repr(name).strip("'\"") for name in names[:NAMED_KEYS]])
     return [TEXTS("user_config.long_lists", names=listed)] if names else []
 
 

@@ -14,14 +14,13 @@ from rope_viz.embedding.spec import RopeSpec, short_repr
 from rope_viz.models import TEXTS, spec_url
 from rope_viz.models.catalog import catalog
 from rope_viz.models.spec_url import CUSTOM, Subject
+from rope_viz.storage.limits import VARIANT_CHARACTERS
 from rope_viz.texts import Sentence, join
 from rope_viz.texts.texts import join_items
 
 MOST = 4
 KEYS = {f"variant{number}": number for number in range(1, MOST + 1)}
 """{key of an address: the number of the pinned curve}."""
-LONGEST = 4000
-"""Characters of a value."""
 OTHER_NAMES = {
     "scaling": "method",
     "head_dim": "dim",
@@ -88,7 +87,7 @@ def write_variant(variant: Variant) -> str:
     query, model = spec_url.write_query(variant.subject), variant.subject.model
     named = {"name": variant.name} if model == CUSTOM and variant.name else {}
     text = ",".join(f"{key}={value}" for key, value in ({"model": model} | query | named).items())
-    if len(text) > LONGEST:
+    if len(text) > VARIANT_CHARACTERS:
         raise ValueError(TEXTS("variant.long_list"))
     try:
         same = read_variant(text, variant) == variant

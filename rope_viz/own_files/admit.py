@@ -15,19 +15,15 @@ from rope_viz.advice.lint import check, summary
 from rope_viz.advice.memory.stored_size import keep_storage
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.read_upload import make_upload
-from rope_viz.models.user_config import LARGEST, Upload, parse_config
+from rope_viz.models.user_config import Upload, parse_config
 from rope_viz.own_files.config_cache import cache_by_config
 from rope_viz.own_files.config_keys import cut_config
 from rope_viz.own_files.link_text import unpack_link, write_config
 from rope_viz.storage.decode_json import decode_json
+from rope_viz.storage.limits import CHECK_SECONDS, STORED_CONFIG_BYTES
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
-
-MOST_SECONDS = 2.0
-"""Processor time of reading and checking a config: the pages compute as much, in the server."""
-LARGEST_STORED = 3 * LARGEST
-"""Bytes of a config or spec as it is stored: two bytes of UTF-8 become six as JSON in ASCII."""
 
 
 class UnfitError(ValueError):
@@ -65,7 +61,7 @@ def admit(
             raise UnfitError(str(error)) from error
 
     summarise_findings(own)  # the upload holds this and its link from now on
-    if time.process_time() - began > MOST_SECONDS:
+    if time.process_time() - began > CHECK_SECONDS:
         raise UnfitError(TEXTS("stored.slow"))
 
     write_config(own)
@@ -119,6 +115,6 @@ def admit_link(text: str) -> Upload:
 
 def decode_stored(content: bytes) -> Any:
     """Return the value of a stored JSON text. Raise `ValueError` if it is too large or none."""
-    if len(content) > LARGEST_STORED:
-        raise ValueError(TEXTS("stored.too_large", most=LARGEST_STORED >> 20, size=len(content) >> 20))
+    if len(content) > STORED_CONFIG_BYTES:
+        raise ValueError(TEXTS("stored.too_large", most=STORED_CONFIG_BYTES >> 20, size=len(content) >> 20))
     return decode_json(content, TEXTS("stored.no_json"))

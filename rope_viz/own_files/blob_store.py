@@ -11,14 +11,14 @@ import hashlib
 import re
 import secrets
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from rope_viz.own_files.outside import HERE, Content, Reader
+from rope_viz.storage.byte_cache import ByteCache
 from rope_viz.storage.decode_json import ContentError
-from rope_viz.storage.shares import Shares
+from rope_viz.storage.limits import CONTENT_BYTES, CONTENT_OVERHEAD_BYTES, SHARE_OF_STORE, STORE_BYTES
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
@@ -26,14 +26,6 @@ T = TypeVar("T")
 SALT = 16
 NAME = re.compile(r"[A-Za-z0-9_-]{43}")
 """The form of a name."""
-LARGEST = 40 << 20
-"""Bytes of one content, above the largest readable file of vectors."""
-MOST = 128 << 20
-"""Bytes of all contents and their decoded values; beyond this, the least recently used ones are evicted."""
-SHARE = 4
-"""One visitor's contents take at most this part of the store, a quarter, or are a single one."""
-OVERHEAD = 1 << 10
-"""Bytes that each content counts in addition to its own: its name and its place in the store."""
 
 
 class UnknownError(ValueError):
@@ -62,14 +54,12 @@ def require_size(content: bytes, most: int) -> None:
 
 @dataclass
 class Blob:
-    """One content, the visitor who sent it, its decoded values by decoder, and the bytes of all of it.
+    """One content and its decoded values by decoder.
 
     `has_large_value`: its value is too large for the server process.
     """
 
     salted: bytes
-    visitor: str
-    size: int
     values: dict[Any, Any] = field(default_factory=dict)
     has_large_value: bool = False
 
@@ -81,38 +71,28 @@ class Store:
     its values takes at most the part `share` of the store.
     """
 
-    def __init__(self, most: int = MOST, share: int = SHARE) -> None:
-        self._sizes = Shares(most, most // share)
-        self._blobs: OrderedDict[str, Blob] = OrderedDict()
-        # The same contents by visitor, so that evicting one does not look through those of the others.
-        self._of_visitor: dict[str, OrderedDict[str, Blob]] = {}
+    def __init__(self, most: int = STORE_BYTES, share: int = SHARE_OF_STORE) -> None:
+        self._blobs = ByteCache[str, Blob](most, most // share)
         self._lock = threading.Lock()
 
     @property
     def size(self) -> int:
-        return self._sizes.total
+        return self._blobs.size
 
     def keep(self, salted: bytes, visitor: str = "") -> str:
         """Store a salted content of a visitor and return its name. Raise `ValueError` if it is too large."""
         if len(salted) < SALT:
             raise ValueError(TEXTS("stored.too_small", least=SALT, size=len(salted)))
-        if len(salted) > LARGEST:
-            raise ValueError(TEXTS("stored.too_large", most=LARGEST >> 20, size=len(salted) >> 20))
+        if len(salted) > CONTENT_BYTES:
+            raise ValueError(TEXTS("stored.too_large", most=CONTENT_BYTES >> 20, size=len(salted) >> 20))
         name = name_of(salted)
-        with self._lock:
-            if name not in self._blobs:
-                blob = self._blobs[name] = Blob(salted, visitor, 0)
-                self._of_visitor.setdefault(visitor, OrderedDict())[name] = blob
-                self._charge(blob, len(salted) + OVERHEAD)
-            self._use(name)
-            self._evict(name)
+        self._blobs.add(name, Blob(salted), len(salted) + CONTENT_OVERHEAD_BYTES, visitor)
         return name
 
     def salted(self, name: str) -> bytes | None:
         """Return a content with its salt, or None if it is not stored."""
-        with self._lock:
-            found = self._blobs.get(name)
-        return found.salted if found else None
+        blob = self._blobs.peek(name)
+        return None if blob is None else blob.salted
 
     def load(self, name: str, decode: Callable[[bytes], T], reader: Reader = HERE) -> T:
         """Return the decoded content. Raise `UnknownError`, or `ContentError` if `decode` refuses it.
@@ -123,81 +103,38 @@ class Store:
 
     def content(self, name: str) -> bytes:
         """Return a content without its salt. Raise `UnknownError` if it is not stored."""
-        with self._lock:
-            found = self._blobs.get(name)
-            if found is None:
-                raise UnknownError(name)
-            self._use(name)
+        found = self._blobs.get(name)
+        if found is None:
+            raise UnknownError(name)
         return found.salted[SALT:]
 
     def find_value(self, name: str, decode: Callable[[bytes], T]) -> tuple[T] | None:
         """Return the cached value of a decoder in a tuple, None if there is none."""
-        with self._lock:
-            found = self._blobs.get(name)
-            if found is None or decode not in found.values:
-                return None
-            self._use(name)
-            return (found.values[decode],)
+        found = self._blobs.get(name)
+        return None if found is None or decode not in found.values else (found.values[decode],)
 
     def keep_value(self, name: str, decode: Callable[[bytes], T], value: T, size: int) -> None:
         """Cache a value of so many bytes if it fits into the share of the visitor who sent the content."""
         with self._lock:
-            found = self._blobs.get(name)
-            if found is None or decode in found.values or found.size + size > self._sizes.most_of_visitor:
-                return
-            found.values[decode] = value
-            self._charge(found, size)
-            self._evict(name)
+            found = self._blobs.peek(name)
+            if found is not None and decode not in found.values and self._blobs.grow(name, found, size):
+                found.values[decode] = value
 
     def note_large_value(self, name: str) -> None:
         """Remember that the value of a content is too large for the server process."""
-        with self._lock:
-            if name in self._blobs:
-                self._blobs[name].has_large_value = True
+        blob = self._blobs.peek(name)
+        if blob is not None:
+            blob.has_large_value = True
 
     def has_large_value(self, name: str) -> bool:
         """Return whether the value of a content is known to be too large for the server process."""
-        with self._lock:
-            return name in self._blobs and self._blobs[name].has_large_value
+        blob = self._blobs.peek(name)
+        return blob is not None and blob.has_large_value
 
     def forget(self, names: Iterable[str]) -> None:
         """Remove contents that no session names any more."""
-        with self._lock:
-            for name in names:
-                if name in self._blobs:
-                    self._remove(name)
-
-    def _charge(self, blob: Blob, size: int) -> None:
-        blob.size += size
-        self._sizes.charge(blob.visitor, size)
-
-    def _use(self, name: str) -> None:
-        self._blobs.move_to_end(name)
-        self._of_visitor[self._blobs[name].visitor].move_to_end(name)
-
-    def _evict(self, newest: str) -> None:
-        """Evict the least recently used contents, first those of the visitor of `newest` beyond the share."""
-        visitor = self._blobs[newest].visitor
-        mine = self._of_visitor[visitor]
-        while visitor and self._sizes.amount_of(visitor) > self._sizes.most_of_visitor and self._evict_oldest(mine):
-            pass
-        while self._sizes.total > self._sizes.most and self._evict_oldest(self._blobs):
-            pass
-
-    def _evict_oldest(self, blobs: OrderedDict[str, Blob]) -> bool:
-        """Remove the least recently used one of some contents; return False if it is the only one."""
-        if len(blobs) == 1:
-            return False
-        self._remove(next(iter(blobs)))
-        return True
-
-    def _remove(self, name: str) -> None:
-        blob = self._blobs.pop(name)
-        mine = self._of_visitor[blob.visitor]
-        del mine[name]
-        self._sizes.give_back(blob.visitor, blob.size)
-        if not mine:
-            del self._of_visitor[blob.visitor]
+        for name in names:
+            self._blobs.remove(name)
 
 
 STORE = Store()

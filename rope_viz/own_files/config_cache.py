@@ -12,17 +12,16 @@ from collections.abc import Callable, Hashable
 from typing import Any, ParamSpec, TypeVar
 
 from rope_viz.models.user_config import Upload
+from rope_viz.storage.limits import RESULTS_OF_FUNCTION
 from rope_viz.texts import cache_by_language, current_language
 
 P = ParamSpec("P")
 T = TypeVar("T")
-MOST = 16
-"""Results of one function that a config holds."""
 LOCK = threading.Lock()
 
 
 def cache_by_config(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Cache a function: `most` results without a user's config in the process, `MOST` with one in that config.
+    """Cache a function: `most` results without a user's config in the process, and some with one in that config.
 
     A result may hold texts: those in another language are results of their own. The config is one of the arguments, or
     in an argument that is a tuple, such as a `Subject`.
@@ -44,7 +43,7 @@ def cache_by_config(most: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
             value = function(*arguments, **named)
             with LOCK:
                 results[key] = value
-                while len(results) > MOST:
+                while len(results) > RESULTS_OF_FUNCTION:
                     del results[next(iter(results))]
             return value
 

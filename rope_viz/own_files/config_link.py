@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,44 +10,30 @@ from typing import Any
 from rope_viz.models.user_config import Upload
 from rope_viz.own_files.admit import admit_link
 from rope_viz.own_files.link_text import KEY as KEY
-from rope_viz.own_files.link_text import LONGEST as LONGEST
 from rope_viz.own_files.link_text import write_config as write_config
 from rope_viz.own_files.outside import HERE, Content, Reader
-
-MOST_KEPT = 8 << 20
-"""Bytes of the configs that a process keeps."""
-RESULTS = 256 << 10
-"""Bytes that count for what is computed from one config later."""
+from rope_viz.storage.byte_cache import ByteCache
+from rope_viz.storage.limits import LINK_CONFIG_BYTES, LINK_RESULT_BYTES
 
 
 class Links:
     """The configs of links that were read, by the digest of the value; the least recently used ones are evicted."""
 
-    def __init__(self, most: int = MOST_KEPT) -> None:
-        self._most, self.size = most, 0
-        self._found: OrderedDict[bytes, tuple[Upload, int]] = OrderedDict()
-        self._lock = threading.Lock()
+    def __init__(self, most: int = LINK_CONFIG_BYTES) -> None:
+        self._configs = ByteCache[bytes, Upload](most)
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._configs)
+
+    @property
+    def size(self) -> int:
+        return self._configs.size
 
     def get(self, text: str) -> Upload | None:
-        with self._lock:
-            tag = digest(text)
-            if tag not in self._found:
-                return None
-            self._found.move_to_end(tag)
-            return self._found[tag][0]
+        return self._configs.get(digest(text))
 
     def keep(self, text: str, own: Upload, size: int) -> None:
-        with self._lock:
-            tag = digest(text)
-            if tag in self._found:
-                return
-            self._found[tag] = own, size + RESULTS
-            self.size += size + RESULTS
-            while self.size > self._most:
-                self.size -= self._found.popitem(last=False)[1][1]
+        self._configs.add(digest(text), own, size + LINK_RESULT_BYTES)
 
 
 LINKS = Links()

@@ -16,10 +16,10 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from rope_viz.embedding.spec import Knob, short_repr
 from rope_viz.models import spec_url
-from rope_viz.own_files import blob_store
 from rope_viz.own_files.blob_store import StoredContent, require_size
 from rope_viz.own_files.outside import HERE, Content, Reader
 from rope_viz.picture.picture_request import Choice, PictureRequest, T, always
+from rope_viz.storage.limits import CONTENT_BYTES, NUMBERS_FILE_BYTES
 from rope_viz.storage.read_file import read_limited
 from rope_viz.texts import Texts, Translated, TranslatedOptions
 from rope_viz.texts.outside_text import clean_text, printable
@@ -357,7 +357,7 @@ class StoredChoice(Choice[StoredValue[T] | None]):
     missing: Translated = Translated(TEXTS("controls.no_file"))
     typed: Callable[[PictureRequest], Mapping[str, tuple[str, str]]] | None = None
     suffixes: tuple[str, ...] = ()
-    largest: int = blob_store.LARGEST
+    largest: int = CONTENT_BYTES
 
     def default(self, request: PictureRequest) -> StoredValue[T] | None:
         return None
@@ -384,10 +384,6 @@ def clean_line(text: str, most: int) -> str:
     return " ".join("".join(shown).split())
 
 
-LARGEST_JSON = 4 << 20
-"""Bytes of a file of numbers that one command wrote. A search of 100 points takes 100 kB."""
-
-
 def filed(name: str, data: bytes) -> bytes:
     """Join a file's name and data into a stored content."""
     return clean_text(name).encode() + b"\0" + data
@@ -403,14 +399,14 @@ def data_of(filed: bytes) -> bytes:
     return filed.partition(b"\0")[2]
 
 
-def load_file(written: str, largest: int = blob_store.LARGEST) -> bytes:
+def load_file(written: str, largest: int = CONTENT_BYTES) -> bytes:
     """Read a file into the form of a stored content."""
     return filed(Path(written).name, read_limited(written, largest))
 
 
 def load_bytes(written: str) -> bytes:
     """Read a file whose name does not matter."""
-    return read_limited(written, blob_store.LARGEST)
+    return read_limited(written, CONTENT_BYTES)
 
 
 def decode_file(read: Callable[[bytes], T], largest: int, content: bytes) -> T:
@@ -419,7 +415,7 @@ def decode_file(read: Callable[[bytes], T], largest: int, content: bytes) -> T:
     return read(data_of(content))
 
 
-def json_file(read: Callable[[bytes], T], *, largest: int = LARGEST_JSON, **more: Any) -> StoredChoice[T]:
+def json_file(read: Callable[[bytes], T], *, largest: int = NUMBERS_FILE_BYTES, **more: Any) -> StoredChoice[T]:
     """Make a choice of a JSON file of at most `largest` bytes that `read` decodes."""
     # Partials of functions of modules, because another process reads the content.
     decode = functools.partial(decode_file, read, largest)

@@ -16,10 +16,8 @@ from rope_viz.picture.choices import StoredValue
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import NOTHING, PictureRequest
 from rope_viz.picture.read_address import LANGUAGE_KEY, read_model
+from rope_viz.storage.limits import WRITTEN_ADDRESS_CHARACTERS
 from rope_viz.texts.languages import ENGLISH, current_language
-
-LONGEST = 2000
-"""Characters of a query; a longer spec is stored under a name instead."""
 
 
 def write_model(subject: Subject) -> dict[str, str]:
@@ -109,4 +107,4 @@ def _linked(subject: Subject) -> tuple[Mapping[str, str], bool]:
     out = write_model(subject)
     found, problems = read_model(out, subject.own if config_link.KEY in out else None)
     same = not problems and found[:3] == subject[:3]
-    return out, same and len(urlencode({**out, config_link.KEY: ""})) <= LONGEST
+    return out, same and len(urlencode({**out, config_link.KEY: ""})) <= WRITTEN_ADDRESS_CHARACTERS

@@ -15,7 +15,8 @@ from rope_viz.evaluation.completion_clients import Server, UnavailableError
 from rope_viz.probe.answers import Entry
 from rope_viz.probe.tokens import FIRST, LAST, VOCABULARY, to_text
 from rope_viz.storage.decode_json import ContentError
-from rope_viz.storage.fetch import SMALL, LateError
+from rope_viz.storage.fetch import LateError
+from rope_viz.storage.limits import FETCHED_ANSWER_BYTES
 
 PREFIXES = 12
 """Lengths at which a server is asked that says nothing of the tokens of its prompt."""
@@ -103,7 +104,7 @@ def post(server: Server, path: str, body: Mapping[str, Any], tokens: int = 0) ->
     An answer may be larger the more tokens of a prompt it is about.
     """
     try:
-        return server.send(path, body, min(SMALL + TOKEN * tokens, LARGEST))
+        return server.send(path, body, min(FETCHED_ANSWER_BYTES + TOKEN * tokens, LARGEST))
     except ContentError:
         raise NoAnswerError(f"{server.url}{path}: {NOT_JSON}") from None
     except UnavailableError as error:

@@ -16,6 +16,7 @@ from rope_viz.models.rope_config import find_main_layer
 from rope_viz.real_models import TEXTS
 from rope_viz.real_models.band_table import BandTable, read_band_table
 from rope_viz.storage.decode_json import decode_json
+from rope_viz.storage.limits import MEASURED_FILE_BYTES
 from rope_viz.storage.read_file import read_limited
 from rope_viz.studies.real_model import JOBS, HeadMap, find_head, read_heads
 from rope_viz.texts.texts import join_items
@@ -25,8 +26,6 @@ METHODS = ("none", "linear", "ntk", "yarn")
 """Methods under which losses are measured."""
 LEAST = 256
 """Tokens that a text must have."""
-LARGEST = 32 << 20
-"""Bytes of a file."""
 MOST_LAYERS, MOST_HEADS, MOST_TOKENS = 512, 512, 1 << 20
 FACTORS = (2, 4)
 SCALED = tuple(f"{method} {factor}" for factor in FACTORS for method in METHODS[1:])
@@ -59,9 +58,9 @@ class MeasuredModel:
 
 def read_measured(source: str | Path | bytes) -> MeasuredModel:
     """Read the file, from a path or from its bytes. Raises `ValueError` with a sentence for any other content."""
-    content = source if isinstance(source, bytes) else read_limited(source, LARGEST)
-    if len(content) > LARGEST:
-        raise ValueError(TEXTS("measured.large", most=LARGEST >> 20, size=len(content) / (1 << 20)))
+    content = source if isinstance(source, bytes) else read_limited(source, MEASURED_FILE_BYTES)
+    if len(content) > MEASURED_FILE_BYTES:
+        raise ValueError(TEXTS("measured.large", most=MEASURED_FILE_BYTES >> 20, size=len(content) / (1 << 20)))
     found = decode_json(content, TEXTS("measured.truncated"))
     if not isinstance(found, dict) or found.get("kind") != KIND:
         raise ValueError(TEXTS("measured.empty"))

@@ -9,12 +9,9 @@ from typing import Any
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
-from rope_viz.serving.page_messages import SMALL
 from rope_viz.serving.session_limits import MESSAGES
+from rope_viz.storage.limits import COMPONENT_VALUE, MESSAGE_FRAMES
 from rope_viz.ui.visitors import visitor_name
-
-MOST_FRAMES = 1000
-"""Parts of one message. Browsers send parts of some 100 KiB."""
 
 
 class CountedWebSocket(WebSocketsSansIOProtocol):
@@ -43,12 +40,12 @@ class CountedWebSocket(WebSocketsSansIOProtocol):
 
     def _count(self) -> bool:
         """Count what has arrived and was not taken; return whether there is room for it."""
-        if len(self.frames) > MOST_FRAMES:
+        if len(self.frames) > MESSAGE_FRAMES:
             return False
         waiting = [event.get("bytes") or event.get("text") or b"" for event in self.queue._queue]  # type: ignore[attr-defined]
         size = len(self.conn.reader.buffer) + sum(map(len, self.frames)) + sum(map(len, waiting))
         # The app reads on after the connection is lost, and its bytes must not count again.
-        if size <= SMALL or self.disconnected:
+        if size <= COMPONENT_VALUE or self.disconnected:
             MESSAGES.end(self._holder)
             return True
         return MESSAGES.put(self._holder, visitor_name((self.client or ("",))[0]), "arriving", size)

@@ -23,32 +23,28 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from rope_viz.own_files.outside import HERE, Content, ReadContents, Reader
-from rope_viz.serving import render_process
 from rope_viz.serving.long_jobs import LongJobs, NoProcessError
 from rope_viz.serving.page_runs import RUN_THREADS
 from rope_viz.serving.render_process import Reading
 from rope_viz.serving.waiting_line import QueueFullError, WaitingLine
 from rope_viz.storage.decode_json import ContentError
+from rope_viz.storage.limits import (
+    BROWSER_LOOK_SECONDS,
+    LARGE_VALUE_BYTES,
+    QUERY_CONTENTS,
+    READING_GRACE_SECONDS,
+    READING_MEMORY,
+    READING_SECONDS,
+    READINGS_AT_ONCE,
+    SMALL_READING_BYTES,
+    WAITING_READINGS,
+)
 from rope_viz.storage.shares import Shares
 from rope_viz.texts import Texts, current_language, use_language
 from rope_viz.ui.visitors import session_visitor
 
 TEXTS = Texts("app")
 T = TypeVar("T")
-PLACES = 2
-"""Contents that are read at once; one of the places is only for small ones."""
-SMALL = 64 << 10
-"""Bytes of a small content. A link always is one."""
-LARGE_VALUE = 8_000_000
-"""Bytes of a value above which it does not come into the server process for a picture."""
-WAITING = 256
-"""Readings of one visitor that may wait, and half of all: a class behind one address opens a link together."""
-GRACE = 1.0
-"""Seconds that a reading goes on after its client has left: a new process costs more than most readings."""
-MOST_CONTENTS = 16
-"""Contents that one query may name."""
-POLL = 0.5
-"""Seconds after which a waiting session looks whether its browser is still there."""
 
 
 class LargeValueError(Exception):
@@ -71,7 +67,7 @@ class WaitingReading:
 class Turns:
     """Places for readings: one for each visitor, few for all; visitors take turns."""
 
-    def __init__(self, places: int = PLACES, waiting: int = WAITING) -> None:
+    def __init__(self, places: int = READINGS_AT_ONCE, waiting: int = WAITING_READINGS) -> None:
         self.places = places
         self._places = Shares(places, 1)
         # A large reading takes one of these as well, so that a place is left for small ones.
@@ -132,12 +128,14 @@ class Turns:
 class Border:
     """The queue and the processes of a server's readings. All but `read` belongs to its event loop."""
 
-    def __init__(self, turns: Turns | None = None, processes: LongJobs | None = None, grace: float = GRACE) -> None:
+    def __init__(
+        self, turns: Turns | None = None, processes: LongJobs | None = None, grace: float = READING_GRACE_SECONDS
+    ) -> None:
         self.turns, self.grace = turns or Turns(), grace
         self.processes = processes or LongJobs(
             self.turns.places,
-            seconds=render_process.READING_SECONDS,
-            memory=render_process.READING_MEMORY,
+            seconds=READING_SECONDS,
+            memory=READING_MEMORY,
             reads=True,
         )
         self._threads = self._make_threads()
@@ -167,7 +165,7 @@ class Border:
         reading ends.
         """
         read = functools.partial(self._read_query, contents, make)
-        return await self._until_cancelled(visitor, read, large=size > SMALL)
+        return await self._until_cancelled(visitor, read, large=size > SMALL_READING_BYTES)
 
     async def read_content(self, content: Content[T], visitor: str) -> tuple[T, int]:
         """Read one content; see `outside.Reader`. Raise `ValueError`, `QueueFullError` or `NoProcessError`."""
@@ -175,7 +173,7 @@ class Border:
         if known is not None:
             return known[0], 0
         _, arguments = content.call()
-        large = sum(len(each) for each in arguments if isinstance(each, (bytes, str))) > SMALL
+        large = sum(len(each) for each in arguments if isinstance(each, (bytes, str))) > SMALL_READING_BYTES
         return await self._until_cancelled(visitor, functools.partial(self._read, content), large=large)
 
     def read(self, content: Content[T]) -> tuple[T, int]:
@@ -194,7 +192,7 @@ class Border:
         while True:
             try:
                 with RUN_THREADS.without_place():
-                    return waiting.result(POLL)
+                    return waiting.result(BROWSER_LOOK_SECONDS)
             except TimeoutError:
                 if not is_session_open():
                     waiting.cancel()
@@ -228,8 +226,8 @@ class Border:
             raise
 
     async def _read_query(self, contents: Sequence[Content[Any]], make: Callable[[Reader], T]) -> T:
-        if len(contents) > MOST_CONTENTS:
-            raise ValueError(TEXTS("stored.many_contents", most=MOST_CONTENTS))
+        if len(contents) > QUERY_CONTENTS:
+            raise ValueError(TEXTS("stored.many_contents", most=QUERY_CONTENTS))
         reader = HERE if self._loop is None else await self._read_all(contents)
         # A thread has neither the language of this task nor its other variables.
         made = functools.partial(contextvars.copy_context().run, make, reader)
@@ -240,7 +238,7 @@ class Border:
         values: dict[Content[Any], Any] = {}
         for content in contents:
             try:
-                values[content], _ = await self._read(content, largest=LARGE_VALUE)
+                values[content], _ = await self._read(content, largest=LARGE_VALUE_BYTES)
             except ValueError as error:
                 values[content] = error
                 break

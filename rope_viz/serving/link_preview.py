@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl, urlencode
 
 from rope_viz.figures import hands
-from rope_viz.own_files import config_link
 from rope_viz.pages import learn, registry
 from rope_viz.pages.registry import titles
 from rope_viz.picture import read_address, write_address
 from rope_viz.picture.page import Picture
 from rope_viz.picture.public_address import read_public_address
 from rope_viz.reports.preview import NAME, format_tags
+from rope_viz.storage.limits import LINK_CHARACTERS, WRITTEN_ADDRESS_CHARACTERS
 from rope_viz.texts import Texts, current_language
 from rope_viz.ui.components.scripts import PREFIX
 
@@ -56,7 +56,7 @@ def _query_of(picture: Picture, query: Mapping[str, str]) -> dict[str, str]:
     Contents from outside are not read here: their keys are passed on.
     """
     page = registry.page(picture.page)
-    if sum(map(len, query.values())) > write_address.LONGEST + config_link.LONGEST:
+    if sum(map(len, query.values())) > WRITTEN_ADDRESS_CHARACTERS + LINK_CHARACTERS:
         return {}
     known = {*read_address.MODEL_KEYS, *read_address.STORED_KEYS, "pin", *(choice.key for choice in page.choices)}
     query = {key: value for key, value in query.items() if key in known}

@@ -7,17 +7,11 @@ import os
 
 from rope_viz.serving import render_process
 from rope_viz.serving.render_process import FileJob, Reading, RenderResult
-from rope_viz.storage.limits import JOB_MEMORY, JOB_REST
+from rope_viz.storage.limits import JOB_IDLE_SECONDS, JOB_MEMORY, JOB_REST, JOB_SECONDS, LONG_JOBS_AT_ONCE, READING_REST
 from rope_viz.storage.processes import EndedError, FailedError, Job, Limits, OutOfMemoryError, OutOfTimeError, Pool
 from rope_viz.texts import Texts, use_language
 
 TEXTS = Texts("app")
-PLACES = 2
-"""Long jobs at a time."""
-PER_VISITOR = 1
-"""Long jobs of one visitor at a time."""
-IDLE_SECONDS = 60.0
-"""Seconds without a job after which a process ends."""
 # Every thread of a process has a heap of its own otherwise, whose free memory is not returned.
 VARIABLES = {
     name: os.environ.get(name, value) for name, value in (("OPENBLAS_NUM_THREADS", "1"), ("MALLOC_ARENA_MAX", "2"))
@@ -36,15 +30,15 @@ class LongJobs:
 
     def __init__(
         self,
-        places: int = PLACES,
+        places: int = LONG_JOBS_AT_ONCE,
         *,
-        idle_seconds: float = IDLE_SECONDS,
-        seconds: int = render_process.SECONDS,
+        idle_seconds: float = JOB_IDLE_SECONDS,
+        seconds: int = JOB_SECONDS,
         memory: int = JOB_MEMORY,
         reads: bool = False,
     ) -> None:
         self.places = places
-        rest = render_process.READING_REST if reads else JOB_REST
+        rest = READING_REST if reads else JOB_REST
         self._pool = Pool(
             places,
             Limits(processor_seconds=seconds, memory=memory, rest=rest),

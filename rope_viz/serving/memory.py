@@ -1,7 +1,7 @@
 """Memory that was freed goes back to the system.
 
-glibc keeps freed blocks below `server.LARGE` for later. After many answers or bodies of a megabyte each it would keep
-hundreds of megabytes, as long as one block above them is in use.
+glibc keeps freed blocks below `LARGE_BLOCK_BYTES` for later. After many answers or bodies of a megabyte each it
+would keep hundreds of megabytes, as long as one block above them is in use.
 """
 
 from __future__ import annotations
@@ -12,18 +12,15 @@ import ctypes
 import os
 from pathlib import Path
 
-EVERY = 10.0
-"""Seconds between two looks at the memory."""
-GROWN = 24 << 20
-"""Bytes that the process must have grown by before it looks for free memory."""
+from rope_viz.storage.limits import MEMORY_GROWTH_BYTES, MEMORY_LOOK_SECONDS
 
 
 async def keep_memory_small() -> None:
     """Give freed memory back whenever the process has grown, for as long as the server runs (Linux with glibc)."""
     last = resident()
     while last:
-        await asyncio.sleep(EVERY)
-        if resident() > last + GROWN:
+        await asyncio.sleep(MEMORY_LOOK_SECONDS)
+        if resident() > last + MEMORY_GROWTH_BYTES:
             # Some milliseconds per hundred megabytes, without the interpreter's lock.
             await asyncio.get_running_loop().run_in_executor(None, give_back)
             last = resident()

@@ -16,37 +16,15 @@ from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.state.session_state import SessionState, Value
 
-from rope_viz.models.formats.json_source import LARGEST as LARGEST_CONFIG
-from rope_viz.storage.limits import COMPONENT_VALUE
+from rope_viz.storage.limits import COMPONENT_VALUE, CONFIG_BYTES, COST_OF_BYTE, COST_OF_TEXT_BYTE, TEXT_FIELD_BYTES
 from rope_viz.texts import Texts
 from rope_viz.ui.session import KEY, Session
 from rope_viz.ui.visitors import CONNECTION
 
 TEXTS = Texts("app")
 
-SMALL = COMPONENT_VALUE
-"""Bytes of a message that needs no look."""
-LARGEST_TEXT = 4 * 100_000
-"""Bytes of a text field: the largest `max_chars` of a page, in UTF-8. Streamlit then applies the field's own."""
 CONFIG_FIELDS = re.compile(r"-(upload\.text\.\d+|second\.text)$")
 """The end of the ids of the fields for a pasted config."""
-
-BURST, RATE = 120.0, 60.0
-"""What one page may send at once, and per second: two seconds of the fastest drag, and then that drag for ever.
-
-A run of a page waits for its turn anyway (`page_runs.py`), and joins what waits already. So a short message costs only
-some 0.2 ms of the event loop: measured with ten pages that sent 60 a second each, another visitor's health check took
-at most 0.5 s on a machine with a load of ten.
-"""
-BURST_OF_VISITOR, RATE_OF_VISITOR = 1200.0, 240.0
-"""The same for one visitor. 120 pages that open at once send about five messages each.
-
-A class of 100 then sends some one a second each.
-"""
-COST, COST_OF_LARGE = 1 / (2 << 10), 1 / (64 << 10)
-"""What a byte costs up to `SMALL`, where it may be one of thousands of widgets, and above, where it is text.
-
-So the largest config is still part of the first burst."""
 
 
 class Pace:
@@ -71,7 +49,7 @@ class Pace:
 
 def cost_of(size: int) -> float:
     """Return the cost of a message; an ordinary one costs about 1."""
-    return 1 + min(size, SMALL) * COST + size * COST_OF_LARGE
+    return 1 + min(size, COMPONENT_VALUE) * COST_OF_BYTE + size * COST_OF_TEXT_BYTE
 
 
 def is_run(content: bytes) -> bool:
@@ -94,7 +72,7 @@ def screen(content: bytes, most: int | None = None) -> tuple[bytes, bool]:
 
     Return the message, and whether something was left out.
     """
-    if len(content) <= SMALL:
+    if len(content) <= COMPONENT_VALUE:
         return content, False
     message, is_shortened = parse(content), False
     for state in message.rerun_script.widget_states.widgets:
@@ -108,10 +86,10 @@ def is_too_large(state: WidgetState) -> bool:
     """True if a widget's value is larger than values of its kind may be."""
     size = state.ByteSize()
     kind = state.WhichOneof("value")
-    if size <= SMALL or kind is None:
+    if size <= COMPONENT_VALUE or kind is None:
         return False
     if kind == "string_value":
-        largest = LARGEST_CONFIG + SMALL if CONFIG_FIELDS.search(state.id) else LARGEST_TEXT
+        largest = CONFIG_BYTES + COMPONENT_VALUE if CONFIG_FIELDS.search(state.id) else TEXT_FIELD_BYTES
         return bool(size > largest)
     # What a browser restores is a trigger of the page's shell. Its contents are looked at where they are read.
     return bool(kind != "json_trigger_value")

@@ -28,30 +28,18 @@ from streamlit.runtime.scriptrunner_utils.script_run_context_attr import SCRIPT_
 from streamlit.signal_util import Signal
 
 from rope_viz.serving.page_messages import count_state
+from rope_viz.storage.limits import (
+    ADDRESS_CHARACTERS,
+    EVENT_LOOP_SECONDS,
+    PAGE_RUNS_AT_ONCE,
+    PAGE_RUNS_OF_VISITOR,
+    PAGE_THREADS,
+    PAGE_THREADS_OF_VISITOR,
+    STUCK_RUN_SECONDS,
+    UNDISTURBED_RUN_SECONDS,
+)
 from rope_viz.storage.shares import Shares
 from rope_viz.ui.visitors import CONNECTION, find_visitor
-
-AT_ONCE = 4
-"""Runs at once. They share one interpreter, so more of them only make each slower, and the event loop with them.
-
-Measured on two cores while ten tabs sent 160 messages a second: with 8 (6 of one visitor) another visitor's page took
-0.5 s as a median, with 4 (3) 0.24 s. The tabs' own runs were as many.
-"""
-OF_VISITOR = 3
-"""Runs of one visitor at once, so that a newcomer finds a place free."""
-MOST_THREADS = 16
-"""Threads for runs: room for those that wait for a reading, or do not end."""
-THREADS_OF_VISITOR = 5
-"""Threads of one visitor: three visitors whose readings take long leave one for a fourth."""
-STUCK_SECONDS = 30.0
-"""Seconds after which a run does not count as one of `AT_ONCE`."""
-UNDISTURBED_SECONDS = 0.3
-"""Seconds for which a newer message does not interrupt a run. Most runs take a tenth of this."""
-LOOP_SECONDS = 5.0
-"""Seconds that a thread waits for the event loop to take what its run has sent."""
-
-LONGEST_QUERY = 16_000
-"""Characters of a page's query, as of any address (docs/serving.md). A longer one is read as empty."""
 
 LOG = logging.getLogger(__name__)
 
@@ -64,13 +52,13 @@ class RunThreads:
 
     def __init__(
         self,
-        at_once: int = AT_ONCE,
-        of_visitor: int = OF_VISITOR,
+        at_once: int = PAGE_RUNS_AT_ONCE,
+        of_visitor: int = PAGE_RUNS_OF_VISITOR,
         threads: Shares | None = None,
-        stuck: float = STUCK_SECONDS,
+        stuck: float = STUCK_RUN_SECONDS,
     ) -> None:
         self.at_once, self.of_visitor, self.stuck = at_once, of_visitor, stuck
-        self.threads = Shares(MOST_THREADS, THREADS_OF_VISITOR) if threads is None else threads
+        self.threads = Shares(PAGE_THREADS, PAGE_THREADS_OF_VISITOR) if threads is None else threads
         self._waiting: dict[str, deque[Callable[[], object]]] = {}
         self._running: dict[int, tuple[str, float]] = {}
         """Whose task runs and since when, by its thread."""
@@ -170,7 +158,7 @@ class OneRunRequests(ScriptRequests):
         self.is_paused = False
 
     def _request_rerun_locked(self, new_data: RerunData) -> bool:
-        if len(new_data.query_string) > LONGEST_QUERY:
+        if len(new_data.query_string) > ADDRESS_CHARACTERS:
             new_data = dataclasses.replace(new_data, query_string="")
         return super()._request_rerun_locked(new_data)
 
@@ -240,12 +228,12 @@ class QueuedRunner(ScriptRunner):
             self._server_loop.call_soon_threadsafe(taken.set)
         except RuntimeError:  # the server has stopped
             return
-        taken.wait(LOOP_SECONDS)
+        taken.wait(EVENT_LOOP_SECONDS)
 
     def _maybe_handle_execution_control_request(self) -> None:
         """Interrupt a run for a newer message only if it takes long and nobody waits for the place."""
         if self._requests._state is ScriptRequestType.RERUN and self._execing and self._is_in_script_thread():
-            is_young = time.monotonic() - self._began < UNDISTURBED_SECONDS
+            is_young = time.monotonic() - self._began < UNDISTURBED_RUN_SECONDS
             if is_young or RUN_THREADS.is_anyone_waiting:
                 return
         super()._maybe_handle_execution_control_request()

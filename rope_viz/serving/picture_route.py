@@ -35,10 +35,19 @@ from rope_viz.serving.border import BORDER, LargeValueError
 from rope_viz.serving.link_preview import KEY
 from rope_viz.serving.long_jobs import NoProcessError
 from rope_viz.serving.render_process import SCENE, FileJob
-from rope_viz.serving.render_queue import FILES, MOST, MOVING, SHOWN, Gallery, QueueFullError, RenderError
-from rope_viz.serving.request_bodies import MOST_UNREAD, PART, UNREAD, take_turn
+from rope_viz.serving.render_queue import FILES, MOVING, SHOWN, Gallery, QueueFullError, RenderError
+from rope_viz.serving.request_bodies import UNREAD, take_turn
 from rope_viz.storage.crash_text import format_crash
 from rope_viz.storage.decode_json import ContentError
+from rope_viz.storage.limits import (
+    ADDRESS_CHARACTERS,
+    ANSWER_PART_BYTES,
+    PICTURE_BYTES,
+    REQUEST_BYTES,
+    REQUEST_CONTENTS,
+    SMALL_PICTURE_BYTES,
+    UNREAD_ANSWER_BYTES,
+)
 from rope_viz.texts import Texts, current_language
 from rope_viz.texts.outside_text import clean_query, clean_record, printable
 from rope_viz.ui.visitors import visitor_name
@@ -47,15 +56,8 @@ LOG = logging.getLogger(__name__)
 LOG.addFilter(clean_record)
 T = TypeVar("T")
 TEXTS = Texts("app")
-SMALL = 64 << 10
-"""Bytes of stored contents up to which a page's picture is rendered in the server process."""
 LATE_PART = 3
 """The part of a slow picture from which on each part can take seconds."""
-LARGEST_BODY = 48 << 20
-"""Bytes of one request's contents: the largest one, and smaller ones."""
-MOST_CONTENTS = 32
-"""Contents of one request: more than a session has."""
-LONGEST = 16_000
 DAY = 86_400
 OPEN = {"access-control-allow-origin": "*", "cross-origin-resource-policy": "cross-origin"}
 # Files opened by their own address may run their own scripts, but in a sandbox without the app's origin.
@@ -66,7 +68,7 @@ ALONE += " allow-scripts"
 NOTHING_READ = ReadContents({})
 """The reader of a query that names no content."""
 # Pictures that clients are still reading share the room of the cache.
-GALLERY = Gallery(most=MOST - MOST_UNREAD)
+GALLERY = Gallery(most=PICTURE_BYTES - UNREAD_ANSWER_BYTES)
 
 
 async def answer(request: Request) -> Response:
@@ -166,10 +168,10 @@ def split_stem(drawn: bytes) -> tuple[str, memoryview]:
 async def inflate(content: bytes | memoryview) -> AsyncIterator[bytes]:
     """Yield gzip's content in parts, each once the client has taken the last: many may ask for the same large page."""
     reader = zlib.decompressobj(16 + zlib.MAX_WBITS)
-    for start in range(0, len(content), PART):
-        left = content[start : start + PART]
+    for start in range(0, len(content), ANSWER_PART_BYTES):
+        left = content[start : start + ANSWER_PART_BYTES]
         while left:
-            yield reader.decompress(left, PART)
+            yield reader.decompress(left, ANSWER_PART_BYTES)
             await take_turn()
             left = reader.unconsumed_tail
     yield reader.flush()
@@ -215,7 +217,7 @@ async def read_asked(picture: Picture, form: str, look: Style, query: dict[str, 
 def is_large(page: Page, query: dict[str, str], contents: tuple[bytes, ...]) -> bool:
     """Return whether contents are too large for the server process, packed or as they were found to unpack."""
     names = read_address.stored_names(page, query)
-    return sum(map(len, contents)) > SMALL or any(map(blob_store.STORE.has_large_value, names))
+    return sum(map(len, contents)) > SMALL_PICTURE_BYTES or any(map(blob_store.STORE.has_large_value, names))
 
 
 def note_large_value(contents: tuple[bytes, ...], error: LargeValueError) -> None:
@@ -290,8 +292,8 @@ def takes_gzip(headers: Headers) -> bool:
 
 def read_query(request: Request) -> dict[str, str]:
     """Return the query, cleaned. Raise `ValueError` if it is too long or repeats a key."""
-    if len(request.url.query) > LONGEST:
-        raise ValueError(TEXTS("server.too_long", most=LONGEST))
+    if len(request.url.query) > ADDRESS_CHARACTERS:
+        raise ValueError(TEXTS("server.too_long", most=ADDRESS_CHARACTERS))
     pairs = request.query_params.multi_items()
     query = clean_query(dict(pairs))
     if len(query) < len(pairs):
@@ -305,13 +307,13 @@ async def store_body(request: Request) -> None:
     if request.headers.get("rope-viz") != "kept":
         raise ValueError(TEXTS("server.other_site"))
     length = request.headers.get("content-length", "0")
-    if length.isascii() and length.isdecimal() and int(length[:20]) > LARGEST_BODY:
-        raise ValueError(TEXTS("server.too_large", most=LARGEST_BODY >> 20))
+    if length.isascii() and length.isdecimal() and int(length[:20]) > REQUEST_BYTES:
+        raise ValueError(TEXTS("server.too_large", most=REQUEST_BYTES >> 20))
     body, visitor = bytearray(), visitor_of(request)
     async for part in request.stream():
         body += part
-        if len(body) > LARGEST_BODY:
-            raise ValueError(TEXTS("server.too_large", most=LARGEST_BODY >> 20))
+        if len(body) > REQUEST_BYTES:
+            raise ValueError(TEXTS("server.too_large", most=REQUEST_BYTES >> 20))
     for content in split_contents(body):
         # One at a time: when the client leaves, the rest is not stored.
         await run_in_threadpool(blob_store.STORE.keep, content, visitor)
@@ -326,8 +328,8 @@ def split_contents(body: bytearray) -> Iterator[bytes]:
         (size,) = struct.unpack_from("<I", body, at)
         ends.append((at + 4, at + 4 + size))
         at += 4 + size
-        if len(ends) > MOST_CONTENTS:
-            raise ValueError(TEXTS("server.too_many", most=MOST_CONTENTS))
+        if len(ends) > REQUEST_CONTENTS:
+            raise ValueError(TEXTS("server.too_many", most=REQUEST_CONTENTS))
     for start, stop in reversed(ends):
         content = bytes(memoryview(body)[start:stop])
         del body[start:]  # so that body and contents together take little more than the body

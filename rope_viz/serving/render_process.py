@@ -21,26 +21,15 @@ from rope_viz.pages import registry
 from rope_viz.picture import export, read_address, wire_format
 from rope_viz.storage.crash_text import format_crash
 from rope_viz.storage.decode_json import ContentError
+from rope_viz.storage.limits import JOB_CONTENT_BYTES, READ_OBJECTS
 from rope_viz.texts import Texts, current_language
 from rope_viz.texts.outside_text import clean_record
 
 LOG = logging.getLogger(__name__)
 LOG.addFilter(clean_record)
 TEXTS = Texts("app")
-SECONDS = 60
-"""Processor time of one job, all threads together (not on Windows)."""
-READING_SECONDS = 5
-"""Processor time of reading one content."""
-READING_MEMORY = 512 << 20
-"""Bytes that a process may allocate that reads contents."""
-MOST_VALUES = 1 << 20
-"""Objects of a value that was read: the server takes some 0.1 s for so many, without doing anything else."""
-READING_REST = 64 << 20
-"""The same of a process that reads contents."""
 WARM = '{"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 8192}'
 """A config whose reading loads what every reading needs."""
-STORED = 96 << 20
-"""Bytes of contents and decoded values that the process keeps for the next job: one of the largest files, decoded."""
 SCENE = "scene"
 """The form of Home's picture as a page for a frame."""
 
@@ -131,9 +120,9 @@ def read_content(reading: Reading) -> RenderResult:
     """
     try:
         value = reading.function(*reading.arguments)
-        size, count = measure(value, MOST_VALUES)
-        if count > MOST_VALUES:
-            return RenderResult(problem=TEXTS("stored.many_values", most=MOST_VALUES), unreadable=True)
+        size, count = measure(value, READ_OBJECTS)
+        if count > READ_OBJECTS:
+            return RenderResult(problem=TEXTS("stored.many_values", most=READ_OBJECTS), unreadable=True)
         if reading.largest is not None and size > reading.largest:
             return RenderResult(size=size, is_large=True)
         return RenderResult(pickle.dumps(value, protocol=5), size=size)
@@ -148,7 +137,7 @@ def read_content(reading: Reading) -> RenderResult:
 
 def bound_store() -> None:
     """Let this process keep less of the contents of its jobs than a server does."""
-    blob_store.STORE = blob_store.Store(STORED, share=1)
+    blob_store.STORE = blob_store.Store(JOB_CONTENT_BYTES, share=1)
 
 
 def prepare() -> None:

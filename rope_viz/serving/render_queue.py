@@ -6,34 +6,30 @@ import asyncio
 import functools
 import itertools
 import sys
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeAlias
 
 from rope_viz.serving import render_process
-from rope_viz.serving.long_jobs import PER_VISITOR, LongJobs
+from rope_viz.serving.long_jobs import LongJobs
 from rope_viz.serving.render_workers import RenderWorkers
 from rope_viz.serving.waiting_line import QueueFullError, WaitingLine
+from rope_viz.storage.byte_cache import ByteCache
 from rope_viz.storage.decode_json import ContentError
+from rope_viz.storage.limits import (
+    LONG_JOBS_OF_VISITOR,
+    PICTURE_BYTES,
+    PICTURES_AT_ONCE,
+    PICTURES_OF_WORKER,
+    WAITING_PICTURES,
+    WORKER_IDLE_SECONDS,
+)
 from rope_viz.storage.processes import EndedError
 from rope_viz.storage.shares import Shares
 
 __all__ = ["Gallery", "QueueFullError", "RenderError"]
 
-AT_ONCE = 2
-"""Pictures that the server process renders at a time; page runs need their share of the CPU.
-
-One more is rendered for a visitor who has none, so that one visitor's slow pictures do not keep others waiting.
-"""
-PLACES = 2
-"""Pictures assigned to each worker: one being rendered and one ready to start."""
-WAITING = 128
-"""Pictures of one visitor that may wait, and half of all; further requests are answered with 503 and Retry-After."""
-MOST = 32 << 20
-"""Bytes of rendered pictures in the cache."""
-IDLE_SECONDS = 60.0
-"""Seconds without a picture after which the workers end."""
 MOVING, SHOWN, FILES = 0, 1, 2
 """Ranks: a knob that moves, a picture on a page, a file."""
 PATIENCE = {MOVING: 0.0, SHOWN: 0.25, FILES: 1.0}
@@ -76,29 +72,31 @@ class Gallery:
     def __init__(
         self,
         *,
-        at_once: int = AT_ONCE,
-        waiting: int = WAITING,
-        most: int = MOST,
+        at_once: int = PICTURES_AT_ONCE,
+        waiting: int = WAITING_PICTURES,
+        most: int = PICTURE_BYTES,
         workers: RenderWorkers | None = None,
         long_jobs: LongJobs | None = None,
     ) -> None:
         self.at_once, self.most = at_once, most
         self.workers, self.long_jobs = workers or RenderWorkers(), long_jobs or LongJobs()
-        self.size = 0
-        self._cache: OrderedDict[str, bytes] = OrderedDict()
+        self._cache = ByteCache[str, bytes](most)
         self._jobs: dict[str, RenderJob] = {}
         self._queue = WaitingLine[RenderJob](waiting)
         self._here, self._there = Counter[int](), Counter[int]()
         # Counted only: their places are those of the threads and of the workers.
         self._running = Shares(sys.maxsize, sys.maxsize)
-        self._long = Shares(self.long_jobs.places, PER_VISITOR)
+        self._long = Shares(self.long_jobs.places, LONG_JOBS_OF_VISITOR)
         self._count = itertools.count()
         self._pool = ThreadPoolExecutor(at_once + 2, thread_name_prefix="pictures")
         self._idle: asyncio.TimerHandle | None = None
 
+    @property
+    def size(self) -> int:
+        """Bytes of the pictures in the cache."""
+        return self._cache.size
+
     def found(self, tag: str) -> bytes | None:
-        if tag in self._cache:
-            self._cache.move_to_end(tag)
         return self._cache.get(tag)
 
     async def drawn(
@@ -146,7 +144,7 @@ class Gallery:
 
     def _next(self) -> None:
         """Start as many queued jobs as there is room for, in the workers if they are ready, else on threads."""
-        places = PLACES * self.workers.count if self.workers.ready else 0
+        places = PICTURES_OF_WORKER * self.workers.count if self.workers.ready else 0
         if not self._has_room(places):
             return
         for job in sorted(self._queue, key=self._rank):
@@ -222,7 +220,7 @@ class Gallery:
         if self._idle is not None:
             self._idle.cancel()
         if not self._there.total():
-            self._idle = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._end_idle_workers)
+            self._idle = asyncio.get_running_loop().call_later(WORKER_IDLE_SECONDS, self._end_idle_workers)
 
     def _end_idle_workers(self) -> None:
         if not self._there.total():
@@ -235,12 +233,8 @@ class Gallery:
             return
         content = done.result()
         if len(content) > self.most // 4:
-            return
-        self._cache[tag] = content
-        self.size += len(content)
-        while self.size > self.most:
-            _, oldest = self._cache.popitem(last=False)
-            self.size -= len(oldest)
+            return  # it would take the place of many others
+        self._cache.add(tag, content, len(content))
 
     def shut_down(self) -> None:
         self.workers.shut_down()

@@ -15,16 +15,16 @@ from concurrent.futures import Future
 from rope_viz.pages import registry
 from rope_viz.picture import export, read_address
 from rope_viz.serving import render_process
-from rope_viz.storage.limits import JOB_MEMORY
+from rope_viz.storage.limits import (
+    JOB_MEMORY,
+    LATE_PICTURE_SECONDS,
+    LATE_PICTURES,
+    LATE_PICTURES_SECONDS,
+    RENDER_WORKERS,
+    WORKER_RETRY_SECONDS,
+)
 from rope_viz.storage.processes import Job, Limits, Pool
 from rope_viz.texts.languages import ENGLISH
-
-LATE = 0.2
-"""Seconds in the queue after which a picture counts as late."""
-OFTEN, WITHIN = 20, 10.0
-"""Workers start after this many late pictures within this many seconds."""
-AGAIN = 60.0
-"""Seconds after a loss of workers before new ones may start."""
 
 
 class RenderWorkers:
@@ -32,8 +32,8 @@ class RenderWorkers:
 
     def __init__(self, count: int | None = None) -> None:
         # One worker per core measured better than one fewer, despite the server itself (benchmarks/NOTES.md).
-        self.count = (min(cores(), 4) if cores() > 1 else 0) if count is None else count
-        self._late_times: deque[float] = deque(maxlen=OFTEN)
+        self.count = (min(cores(), RENDER_WORKERS) if cores() > 1 else 0) if count is None else count
+        self._late_times: deque[float] = deque(maxlen=LATE_PICTURES)
         self._restart_at = 0.0
         self._pool: Pool | None = None
         self._started: Future[None] | None = None
@@ -49,10 +49,14 @@ class RenderWorkers:
     def record_wait(self, waited: float) -> None:
         """Record that a picture waited this many seconds; start the workers if that happened often."""
         request = time.monotonic()
-        if waited < LATE:
+        if waited < LATE_PICTURE_SECONDS:
             return
         self._late_times.append(request)
-        if len(self._late_times) == OFTEN and request - self._late_times[0] < WITHIN and request >= self._restart_at:
+        if (
+            len(self._late_times) == LATE_PICTURES
+            and request - self._late_times[0] < LATE_PICTURES_SECONDS
+            and request >= self._restart_at
+        ):
             self.start()
 
     def start(self) -> None:
@@ -78,7 +82,7 @@ class RenderWorkers:
         # Another request than the picture's own may come to this: the query names the language.
         return self._pool.submit(Job(render_packed, (page, name, query), language=ENGLISH))
 
-    def shut_down(self, again: float = AGAIN) -> None:
+    def shut_down(self, again: float = WORKER_RETRY_SECONDS) -> None:
         """Shut the pool down; it may be restarted after `again` seconds."""
         pool, self._pool, self._started = self._pool, None, None
         self._restart_at = time.monotonic() + again

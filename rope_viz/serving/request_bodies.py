@@ -16,41 +16,37 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rope_viz.serving import connections
+from rope_viz.storage.limits import (
+    ANSWER_GRACE_SECONDS,
+    ANSWER_IDLE_SECONDS,
+    ANSWER_PART_BYTES,
+    ANSWER_PARTS_AT_ONCE,
+    ANSWER_RATE,
+    ANSWER_SECONDS,
+    ARRIVING_BODIES,
+    ARRIVING_BYTES,
+    BODY_GRACE_SECONDS,
+    BODY_PAUSE_SECONDS,
+    BODY_RATE,
+    BODY_SECONDS,
+    LINGER_PAUSE_SECONDS,
+    LINGER_SECONDS,
+    LINGERING_BODIES,
+    LINGERING_BODIES_OF_VISITOR,
+    SHARE_OF_BODIES,
+    SLOW_BODY_RATE,
+    SLOW_BODY_SECONDS,
+    SMALL_BODIES,
+    SMALL_BODY_BYTES,
+    UNREAD_ANSWER_BYTES,
+    UNREAD_ANSWER_SECONDS,
+)
 from rope_viz.storage.shares import Shares
 from rope_viz.texts import Texts
 from rope_viz.ui.visitors import visitor_name
 
 TEXTS = Texts("app")
 METHODS = ("POST", "PUT", "PATCH")
-MOST = 32
-"""Bodies that may arrive at once."""
-SMALL = 256 << 10
-"""Bytes of a small body: a config, typed vectors. Its length is known before it arrives."""
-MOST_SMALL = 8
-"""Small bodies that may arrive in addition, so that large ones do not keep them out."""
-MOST_BYTES = 64 << 20
-"""Bytes of all arriving bodies."""
-SHARE = 4
-"""One visitor has at most this part of the bodies, a quarter, and of their bytes three times as much."""
-PAUSE = 15.0
-"""Seconds after which a body ends if nothing arrives."""
-GRACE = 30.0
-"""Seconds that every body may take."""
-SLOWEST = 16 << 10
-"""Bytes per second that a body must have on average beyond `GRACE`."""
-TOTAL = 120.0
-"""Seconds that a body may take at most: the largest one in that time has 3 Mbit/s."""
-SLOW = 64 << 10
-"""Bytes per second below which a body may be ended in favour of another one."""
-SLOW_AFTER = 5.0
-"""Seconds from which on a body's speed counts. Its speed is that of about the last so many seconds."""
-LINGER, LINGER_PAUSE = 10.0, 1.0
-"""Seconds for which the rest of a refused body is read and dropped, in all and without a byte.
-
-A connection that is closed with unread bytes is reset, and its client may lose the answer.
-"""
-MOST_LINGERING, LINGERING_OF_VISITOR = 64, 16
-"""Refused bodies whose rest is read at the same time; others may lose the answer."""
 
 
 class RequestBodies:
@@ -63,20 +59,20 @@ class RequestBodies:
         self,
         app: ASGIApp,
         *,
-        most: int = MOST,
-        most_small: int = MOST_SMALL,
-        most_bytes: int = MOST_BYTES,
-        pause: float = PAUSE,
-        grace: float = GRACE,
-        total: float = TOTAL,
-        linger: float = LINGER,
+        most: int = ARRIVING_BODIES,
+        most_small: int = SMALL_BODIES,
+        most_bytes: int = ARRIVING_BYTES,
+        pause: float = BODY_PAUSE_SECONDS,
+        grace: float = BODY_GRACE_SECONDS,
+        total: float = BODY_SECONDS,
+        linger: float = LINGER_SECONDS,
     ) -> None:
         self.app = app
         self.pause, self.grace, self.total, self.linger = pause, grace, total, linger
-        self._places = Shares(most, most // SHARE)
-        self._small_places = Shares(most_small, max(1, most_small // SHARE))
-        self._bytes = Shares(most_bytes, most_bytes * 3 // SHARE)
-        self._lingering = Shares(MOST_LINGERING, LINGERING_OF_VISITOR)
+        self._places = Shares(most, most // SHARE_OF_BODIES)
+        self._small_places = Shares(most_small, max(1, most_small // SHARE_OF_BODIES))
+        self._bytes = Shares(most_bytes, most_bytes * 3 // SHARE_OF_BODIES)
+        self._lingering = Shares(LINGERING_BODIES, LINGERING_BODIES_OF_VISITOR)
         self._bodies: set[RequestBody] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -198,7 +194,7 @@ class RequestBody:
     @property
     def is_slow(self) -> bool:
         """Whether the body may be ended because another one wants its place."""
-        return asyncio.get_running_loop().time() - self.began >= SLOW_AFTER and self.speed < SLOW
+        return asyncio.get_running_loop().time() - self.began >= SLOW_BODY_SECONDS and self.speed < SLOW_BODY_RATE
 
     async def receive(self) -> Message:
         """Return the next message of the request, or a disconnect for a body that is too slow or too much."""
@@ -248,19 +244,19 @@ class RequestBody:
     def _count(self, count: int) -> None:
         self.size += count
         now = asyncio.get_running_loop().time()
-        if now - self._marks[1][0] >= SLOW_AFTER:
+        if now - self._marks[1][0] >= SLOW_BODY_SECONDS:
             self._marks = self._marks[1], (now, self.size)
 
     def _patience(self) -> float:
         spent = asyncio.get_running_loop().time() - self.began
-        left = min(self.bodies.grace + self.size / SLOWEST, self.bodies.total) - spent
+        left = min(self.bodies.grace + self.size / BODY_RATE, self.bodies.total) - spent
         return max(0.0, min(self.bodies.pause, left))
 
 
 def is_small(headers: Headers) -> bool:
     """Return whether a body names a length that is small."""
     length = headers.get("content-length", "")
-    return length.isascii() and length.isdecimal() and len(length) < 12 and int(length) < SMALL
+    return length.isascii() and length.isdecimal() and len(length) < 12 and int(length) < SMALL_BODY_BYTES
 
 
 def end_slowest(bodies: list[RequestBody]) -> None:
@@ -273,30 +269,11 @@ async def read_rest(receive: Receive, seconds: float) -> None:
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             while True:
-                message = await asyncio.wait_for(receive(), LINGER_PAUSE)
+                message = await asyncio.wait_for(receive(), LINGER_PAUSE_SECONDS)
                 if message["type"] != "http.request" or not message.get("more_body"):
                     return
 
 
-PART = 64 << 10
-"""Bytes of one part. The server keeps about two of them for each client until the client has taken them."""
-
-IDLE_SECONDS = 30
-"""Seconds after which the system closes a connection whose client takes nothing (`server.lifespan`)."""
-TAKING_GRACE = 30.0
-"""Seconds that every answer may take to be read."""
-TAKING_SLOWEST = 8 << 10
-"""Bytes per second that a client must take on average beyond that."""
-TAKING_TOTAL = 600.0
-"""Seconds that an answer may take at most to be read."""
-MOST_UNREAD = 8 << 20
-"""Bytes of large answers that clients are still reading, each counted once for all its clients."""
-READING = 5.0
-"""Seconds for which an answer is not ended in favour of others."""
-
-
-PARTS_AT_ONCE = 8
-"""Parts that are sent before the event loop looks for other work: hundreds of clients may want one large answer."""
 _PARTS: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = weakref.WeakKeyDictionary()
 
 
@@ -304,7 +281,7 @@ async def take_turn() -> None:
     """Wait until a part of a large answer may be made and sent."""
     loop = asyncio.get_running_loop()
     if loop not in _PARTS:
-        _PARTS[loop] = asyncio.Semaphore(PARTS_AT_ONCE)
+        _PARTS[loop] = asyncio.Semaphore(ANSWER_PARTS_AT_ONCE)
     async with _PARTS[loop]:
         await asyncio.sleep(0)
 
@@ -316,7 +293,12 @@ class ResponseParts:
     """
 
     def __init__(
-        self, app: ASGIApp, *, grace: float = TAKING_GRACE, total: float = TAKING_TOTAL, idle: float = IDLE_SECONDS
+        self,
+        app: ASGIApp,
+        *,
+        grace: float = ANSWER_GRACE_SECONDS,
+        total: float = ANSWER_SECONDS,
+        idle: float = ANSWER_IDLE_SECONDS,
     ) -> None:
         self.app = app
         self.grace, self.total, self.idle = grace, total, idle
@@ -341,15 +323,17 @@ class SlowClient:
 
     async def send(self, message: Message) -> None:
         body = message.get("body", b"")
-        if message["type"] != "http.response.body" or len(body) <= PART:
+        if message["type"] != "http.response.body" or len(body) <= ANSWER_PART_BYTES:
             return await self._send_part(message)
         whole = memoryview(body)
         with UNREAD.hold(self.scope, body):
-            for start in range(0, len(body), PART):
-                more = start + PART < len(body) or message.get("more_body", False)
+            for start in range(0, len(body), ANSWER_PART_BYTES):
+                more = start + ANSWER_PART_BYTES < len(body) or message.get("more_body", False)
                 if start:
                     await take_turn()
-                await self._send_part({**message, "body": bytes(whole[start : start + PART]), "more_body": more})
+                await self._send_part(
+                    {**message, "body": bytes(whole[start : start + ANSWER_PART_BYTES]), "more_body": more}
+                )
         return None
 
     async def _send_part(self, message: Message) -> None:
@@ -357,7 +341,7 @@ class SlowClient:
         now = asyncio.get_running_loop().time()
         if self.began is None:
             self.began = now
-        allowed = min(self.parts.grace + self.taken / TAKING_SLOWEST, self.parts.total)
+        allowed = min(self.parts.grace + self.taken / ANSWER_RATE, self.parts.total)
         left = max(self.began + allowed - now, 0.0)
         body = message.get("body", b"")
         if isinstance(body, memoryview):
@@ -379,7 +363,7 @@ class UnreadAnswers:
     Beyond `most` bytes the answer that has been read longest is given up, unless it is new or the only one.
     """
 
-    def __init__(self, most: int = MOST_UNREAD, reading: float = READING) -> None:
+    def __init__(self, most: int = UNREAD_ANSWER_BYTES, reading: float = UNREAD_ANSWER_SECONDS) -> None:
         self.most, self.reading = most, reading
         self._clients: dict[int, tuple[int, int, float, Scope]] = {}
         self._sizes: dict[int, int] = {}

@@ -36,10 +36,11 @@ from rope_viz.serving import connections, page_runs, picture_route
 from rope_viz.serving.arriving_messages import CountedWebSocket
 from rope_viz.serving.border import BORDER
 from rope_viz.serving.memory import keep_memory_small
-from rope_viz.serving.request_bodies import IDLE_SECONDS, RequestBodies, ResponseParts
-from rope_viz.serving.session_limits import LARGEST_MESSAGE, OpenPages, install
+from rope_viz.serving.request_bodies import RequestBodies, ResponseParts
+from rope_viz.serving.session_limits import OpenPages, install
 from rope_viz.serving.static_middleware import Packing
 from rope_viz.storage.crash_text import keep_messages_out_of_logs
+from rope_viz.storage.limits import ANSWER_IDLE_SECONDS, LARGE_BLOCK_BYTES, MESSAGE_BYTES, THREAD_SWITCH_SECONDS
 from rope_viz.texts import Texts, use_language
 from rope_viz.texts.languages import list_languages
 from rope_viz.ui import app_shell
@@ -164,7 +165,7 @@ async def lifespan(app: object) -> AsyncIterator[None]:
 
     Streamlit's socket lacks TCP_NODELAY. A response is written in two parts, and the second would wait for the browser
     to acknowledge the first, which a browser delays by about 40 ms. A connection whose client takes nothing for
-    `IDLE_SECONDS` is closed.
+    `ANSWER_IDLE_SECONDS` is closed.
     """
     keep_messages_out_of_logs()
     app_shell.warm()
@@ -176,7 +177,7 @@ async def lifespan(app: object) -> AsyncIterator[None]:
         if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux; every accepted connection inherits both options
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * IDLE_SECONDS)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * ANSWER_IDLE_SECONDS)
         return create(limit_messages(make_protocol), *args, sock=sock, **options)
 
     loop.create_server = prompt  # type: ignore[method-assign, assignment]
@@ -199,7 +200,7 @@ def limit_messages(make_protocol: Callable[..., Any]) -> Callable[..., Any]:
     def make(*args: Any, **options: Any) -> Any:
         protocol = make_protocol(*args, **options)
         if hasattr(protocol, "config"):
-            protocol.config.ws_max_size = LARGEST_MESSAGE
+            protocol.config.ws_max_size = MESSAGE_BYTES
             connections.watch(protocol)
         if issubclass(getattr(protocol, "ws_protocol_class", object) or object, WebSocketsSansIOProtocol):
             protocol.ws_protocol_class = CountedWebSocket
@@ -215,11 +216,11 @@ def settle() -> None:
     if base := os.environ.get("ROPE_VIZ_BASE_PATH"):
         config.set_option("server.baseUrlPath", base)
     few_arenas()
-    sys.setswitchinterval(SWITCH_SECONDS)
+    sys.setswitchinterval(THREAD_SWITCH_SECONDS)
     whole_callbacks()
     install()
     page_runs.install()
-    sent_values.install(LARGEST_MESSAGE)
+    sent_values.install(MESSAGE_BYTES)
 
 
 def whole_callbacks() -> None:
@@ -241,14 +242,7 @@ def whole_callbacks() -> None:
     ScriptRunner._maybe_handle_execution_control_request = later  # type: ignore[assignment, method-assign]
 
 
-SWITCH_SECONDS = 0.001
-"""Seconds after which a thread that computes lets the event loop go on, which waits for it after each system call.
-
-Python's own 5 ms make a request with four calls 20 ms slower while a picture is rendered.
-"""
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # of glibc's malloc.h
-LARGE = 4 << 20
-"""Bytes from which memory is taken from the system and given back at once; glibc raises its own limit to 32 MiB."""
 
 
 def few_arenas() -> None:
@@ -260,7 +254,7 @@ def few_arenas() -> None:
     if "MALLOC_ARENA_MAX" not in os.environ:
         with contextlib.suppress(OSError, TypeError, AttributeError):
             ctypes.CDLL(None).mallopt(M_ARENA_MAX, 2)
-            ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE)
+            ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES)
 
 
 def routes(base: str | None = None) -> list[Route]:

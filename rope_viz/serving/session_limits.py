@@ -20,51 +20,35 @@ from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from rope_viz.own_files.outside import HERE, Reader
 from rope_viz.pages.registry import ORDER
-from rope_viz.serving.page_messages import (
-    BURST,
-    BURST_OF_VISITOR,
-    RATE,
-    RATE_OF_VISITOR,
-    SMALL,
-    Pace,
-    cost_of,
-    is_run,
-    screen,
-)
+from rope_viz.serving.page_messages import Pace, cost_of, is_run, screen
 from rope_viz.serving.static_middleware import message_page, page_of
+from rope_viz.storage.limits import (
+    ALL_MESSAGE_BYTES,
+    COMPONENT_VALUE,
+    FEW_PAGES,
+    FIRST_RUN_SECONDS,
+    LOST_SESSION_SECONDS,
+    LOST_SESSIONS,
+    MESSAGE_BURST,
+    MESSAGE_BURST_OF_VISITOR,
+    MESSAGE_RATE,
+    MESSAGE_RATE_OF_VISITOR,
+    OPEN_PAGES,
+    RESERVED_PAGES,
+    SHARE_OF_PAGES,
+    UPLOAD_BYTES,
+    UPLOAD_BYTES_OF_VISITOR,
+)
 from rope_viz.storage.shares import Holdings, Shares
 from rope_viz.texts import Texts
 from rope_viz.ui import own_config, state
 from rope_viz.ui.visitors import CONNECTION, find_visitor, visitor_name
 
 TEXTS = Texts("app")
-MOST = 208
-"""Open pages."""
-SHARE = 2
-"""One visitor has at most this part of the open pages and messages: a half, as a classroom may have one address."""
-FEW, RESERVED = 8, 16
-"""The last 16 places are for visitors with fewer than 8 pages.
-
-When none is left, the quietest page of a visitor with more than 8 goes for them.
-"""
-IDLE_SECONDS = 15.0
-"""Seconds within which a page must ask for its first run. A browser does so at once."""
 SLEEP = 4001
 """The code that closes a page until it is used again (`web/inline/sleep.js`)."""
-LARGEST_MESSAGE = 6 << 20
-"""Bytes of one message from a page: a pasted config, and the values of all other controls."""
-MOST_MESSAGES = 12 << 20
-"""Bytes of the last messages of all open pages and of the texts in their fields, which Streamlit keeps as state."""
-MOST_UPLOADS = 48 << 20
-"""Bytes of all uploaded files that no page has taken yet."""
-UPLOADS_OF_VISITOR = 32 << 20
-"""Bytes of one visitor's: one file of the largest size that Streamlit's settings allow."""
-SECONDS = 20.0
-"""Seconds for which a page that lost its connection keeps its session."""
-MOST_LOST = 48
-"""Sessions that wait for their page."""
 STREAM = "/_stcore/stream"
-MESSAGES = Holdings(Shares(MOST_MESSAGES, MOST_MESSAGES // SHARE))
+MESSAGES = Holdings(Shares(ALL_MESSAGE_BYTES, ALL_MESSAGE_BYTES // SHARE_OF_PAGES))
 """The bytes of messages: those that arrive, the last one of each page, and the texts that its session keeps."""
 
 
@@ -84,13 +68,13 @@ class OpenPages:
         self,
         app: ASGIApp,
         *,
-        most: int = MOST,
+        most: int = OPEN_PAGES,
         messages: Holdings | None = None,
-        patience: float = IDLE_SECONDS,
+        patience: float = FIRST_RUN_SECONDS,
         reader: Reader = HERE,
     ) -> None:
         self.app, self.patience, self.reader = app, patience, reader
-        self.places = Shares(most, most // SHARE)
+        self.places = Shares(most, most // SHARE_OF_PAGES)
         self.bytes = messages or MESSAGES
         self._pages: set[OpenPage] = set()
         self._paces: dict[str, Pace] = {}
@@ -113,7 +97,7 @@ class OpenPages:
         """True if no place is free for a visitor: the last ones are for visitors with few pages."""
         if not self.places.has_room(visitor):
             return True
-        reserved = RESERVED if self.places.amount_of(visitor) >= FEW else 0
+        reserved = RESERVED_PAGES if self.places.amount_of(visitor) >= FEW_PAGES else 0
         return self.places.total + reserved >= self.places.most
 
     def is_closed(self, visitor: str) -> bool:
@@ -125,9 +109,9 @@ class OpenPages:
 
         It is the one that was quiet longest, of the visitors with many.
         """
-        if self.places.amount_of(visitor) >= min(FEW, self.places.most_of_visitor):
+        if self.places.amount_of(visitor) >= min(FEW_PAGES, self.places.most_of_visitor):
             return None
-        many = [page for page in self._pages if self.places.amount_of(page.visitor) > FEW]
+        many = [page for page in self._pages if self.places.amount_of(page.visitor) > FEW_PAGES]
         return min(many, key=lambda page: page.used, default=None)
 
     def _make_room(self, visitor: str) -> bool:
@@ -162,7 +146,7 @@ class OpenPages:
         """Return the pace of a visitor, which outlives the visitor's pages: a new page brings no new burst."""
         if visitor not in self._paces:
             self._paces = {name: pace for name, pace in self._paces.items() if not pace.is_rested}
-            self._paces[visitor] = Pace(BURST_OF_VISITOR, RATE_OF_VISITOR)
+            self._paces[visitor] = Pace(MESSAGE_BURST_OF_VISITOR, MESSAGE_RATE_OF_VISITOR)
         return self._paces[visitor]
 
 
@@ -172,7 +156,7 @@ class OpenPage:
     def __init__(self, pages: OpenPages, visitor: str, receive: Receive, send: Send) -> None:
         self.pages, self.visitor, self._receive, self._send = pages, visitor, receive, send
         self.id = str(id(self))
-        self.pace = Pace(BURST, RATE)
+        self.pace = Pace(MESSAGE_BURST, MESSAGE_RATE)
         self.refusal = ""
         self.reader = pages.reader
         self.state = 0
@@ -201,7 +185,7 @@ class OpenPage:
             self.refusal = "messages.too_large"
         if not has_room and not self._hold(max(len(short), self.state)):
             self.refusal = "messages.full"
-            short, _ = screen(content, most=SMALL)
+            short, _ = screen(content, most=COMPONENT_VALUE)
         return {**message, "bytes": short}
 
     def keep(self, size: int) -> bool:
@@ -247,7 +231,9 @@ class LostSessions(SessionStorage):
     A page that comes back later sends its choices, config and files again.
     """
 
-    def __init__(self, *, seconds: float = SECONDS, most: int = MOST_LOST, ttl_seconds: int = 0) -> None:
+    def __init__(
+        self, *, seconds: float = LOST_SESSION_SECONDS, most: int = LOST_SESSIONS, ttl_seconds: int = 0
+    ) -> None:
         # Streamlit sets ttl_seconds by server.disconnectedSessionTTL. Its storage ends a session only when another
         # one is stored.
         self.seconds, self.most = seconds, most
@@ -285,7 +271,7 @@ class Uploads(MemoryUploadedFileManager):
     A callback takes the bytes with `take_upload`. Streamlit alone would keep every file until its session ends.
     """
 
-    def __init__(self, upload_endpoint: str, *, most: int = MOST_UPLOADS, share: int = UPLOADS_OF_VISITOR) -> None:
+    def __init__(self, upload_endpoint: str, *, most: int = UPLOAD_BYTES, share: int = UPLOAD_BYTES_OF_VISITOR) -> None:
         super().__init__(upload_endpoint)
         self.bytes = Holdings(Shares(most, share))
 

@@ -12,7 +12,7 @@ import gzip
 import html
 import json
 import re
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
@@ -32,6 +32,8 @@ from rope_viz.picture.page import Picture
 from rope_viz.picture.read_address import LANGUAGE_KEY
 from rope_viz.serving import link_preview
 from rope_viz.serving.picture_route import takes_gzip
+from rope_viz.storage.byte_cache import ByteCache
+from rope_viz.storage.limits import LEAST_COMPRESSED_BYTES, STATIC_FILE_BYTES, WRITTEN_ADDRESS_CHARACTERS
 from rope_viz.texts import Texts, cache_by_language, current_language, use_language
 from rope_viz.texts.languages import list_languages
 from rope_viz.texts.texts import language_code
@@ -103,9 +105,6 @@ def header_script() -> str:
 TEXTS, LANGUAGE = Texts("app"), Texts("language")
 COMPRESSIBLE = ("text/", "application/javascript", "application/json", "image/svg+xml")
 ELSEWHERE = ("/rope-viz/", "/_stcore/", "/media/")
-MOST = 16 << 20
-"""Bytes of compressed files in the cache; all of Streamlit's files take half of it."""
-LEAST = 500
 LEVEL = 9
 
 HERE = Path(__file__).parent
@@ -124,8 +123,7 @@ class Packing:
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self._cache: OrderedDict[tuple[str, str], bytes] = OrderedDict()
-        self._size = 0
+        self._cache = ByteCache[tuple[str, str], bytes](STATIC_FILE_BYTES)
         # Clients that ask for one file together read it in turn: only the first one reads and compresses it.
         self._locks: defaultdict[tuple[str, str], asyncio.Lock] = defaultdict(asyncio.Lock)
 
@@ -166,11 +164,8 @@ class Packing:
         """Return a compressed content, and keep it if it has a tag."""
         found = await run_in_threadpool(functools.partial(gzip.compress, content, LEVEL, mtime=0))
         if tag:
-            self._size += len(found) - len(self._cache.pop((path, tag), b""))
-            self._cache[path, tag] = found
+            self._cache.add((path, tag), found, len(found))
             self._locks.pop((path, tag), None)
-            while self._size > MOST:
-                self._size -= len(self._cache.popitem(last=False)[1])
         return found
 
 
@@ -248,7 +243,7 @@ class BufferedResponse:
             content = self.change(content)
             # These describe Streamlit's unchanged file.
             del headers["etag"], headers["last-modified"]
-        if self.cached is not None or (self.takes and len(content) >= LEAST):
+        if self.cached is not None or (self.takes and len(content) >= LEAST_COMPRESSED_BYTES):
             content = self.cached or await self.packing.packed(self.path, tag, content)
             self.release()
             headers["content-encoding"] = "gzip"
@@ -355,7 +350,7 @@ def early_request(name: str, query: str) -> str:
         key: text for key, text in given.items() if key in read_address.CHOICE_KEYS or key.startswith(f"{page.name}.")
     }
     own.pop(LANGUAGE_KEY, None)  # the current one, and an unknown one is English
-    if len(query) > write_address.LONGEST or state.PRESENTED in given or read_address.needs_reading(page, own):
+    if len(query) > WRITTEN_ADDRESS_CHARACTERS or state.PRESENTED in given or read_address.needs_reading(page, own):
         return ""
     try:
         asked = write_address.query(read_address.read_request(page, own), picture)

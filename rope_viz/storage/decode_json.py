@@ -7,10 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from rope_viz.storage.limits import JSON_LEVELS
 from rope_viz.texts.outside_text import clean_json
 
-DEEPEST = 100
-"""Levels of nesting. The deepest published config has seven."""
 T = TypeVar("T")
 
 
@@ -19,7 +18,7 @@ class ContentError(ValueError):
 
 
 def decode_json(content: bytes | str, problem: str) -> Any:
-    """Return the value of a JSON text. Raise `ContentError(problem)` if it is none or nested beyond `DEEPEST`.
+    """Return the value of a JSON text. Raise `ContentError(problem)` if it is none or nested beyond `JSON_LEVELS`.
 
     The caller checks the types and bounds of what it uses. NaN and Infinity are read, as Python does. Lone surrogates
     and NUL are replaced (`outside_text`).
@@ -31,7 +30,7 @@ def decode_json(content: bytes | str, problem: str) -> Any:
         found = json.loads(clean_json(content))
     except (ValueError, RecursionError):  # a ValueError also for bytes that are no text, and for very long numbers
         raise ContentError(problem) from None
-    if is_deeper(found, DEEPEST):
+    if is_deeper(found, JSON_LEVELS):
         raise ContentError(problem)
     return found
 

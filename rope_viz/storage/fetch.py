@@ -20,10 +20,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-SMALL = 4 << 20
-"""Bytes of an answer about a model or a server: its list of models, its properties, one completion."""
-LARGEST_REFUSAL = 2000
-"""Bytes that are read of an answer that is an error. They are only shown."""
+from rope_viz.storage.limits import FETCHED_ANSWER_BYTES, FETCHED_ERROR_BYTES
+
 CHUNK = 1 << 16
 
 
@@ -87,7 +85,7 @@ def fetch(
     address: str,
     *,
     seconds: float,
-    most: int = SMALL,
+    most: int = FETCHED_ANSWER_BYTES,
     data: bytes | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> WebAnswer:
@@ -141,7 +139,7 @@ def exchange_messages(request: urllib.request.Request, exchange: Exchange) -> We
             return WebAnswer(content, response.headers)
     except urllib.error.HTTPError as error:
         # Its content is read here, because whoever handles the error has no limits.
-        shown = read_content(error, exchange, LARGEST_REFUSAL - 1)
+        shown = read_content(error, exchange, FETCHED_ERROR_BYTES - 1)
         # urllib has a reason of three lines for redirects in a circle.
         reason = error.msg.partition("\n")[0].rstrip(".")
         raise urllib.error.HTTPError(error.url, error.code, reason, error.hdrs, io.BytesIO(shown)) from None

@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple, NoReturn, TypeAlias
 
 from rope_viz.storage.crash_text import keep_messages_out_of_logs
+from rope_viz.storage.limits import PROCESS_END_SECONDS
 from rope_viz.texts.languages import current_language, set_process_language
 
 with contextlib.suppress(ImportError):  # not available on Windows
@@ -45,8 +46,6 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = f"import sys; sys.path[:1] = sys.argv[1:2]; from {__name__} import serve; serve()"
 LENGTH = 8
 """Bytes before a frame that tell its length."""
-PATIENCE = 5.0
-"""Seconds that a process may take to end after it has closed its output."""
 
 Tell: TypeAlias = Callable[[Any], None]
 """Sends a message to the parent while the job works; threads may call it at once."""
@@ -260,7 +259,7 @@ class Process:
     def _find_end(self) -> ProcessError:
         """Return why the process has ended."""
         try:
-            code = self.running.wait(PATIENCE)
+            code = self.running.wait(PROCESS_END_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
             code = self.running.wait()

@@ -16,13 +16,9 @@ import time
 from pathlib import Path
 from typing import BinaryIO
 
+from rope_viz.storage.limits import PIPE_SILENCE_SECONDS, PIPE_WRITER_SECONDS, TEXT_FILE_BYTES
+
 CHUNK = 1 << 20
-LARGEST_TEXT = 16 << 20
-"""Bytes of a text, such as a list of names or the settings of a project."""
-NO_WRITER = 5.0
-"""Seconds after which a named pipe that nobody opened for writing is given up."""
-SILENCE = 30.0
-"""Seconds after which a pipe that is open, but brings nothing, is given up."""
 NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 
 
@@ -69,7 +65,7 @@ def read_limited(path: str | Path, most: int) -> bytes:
     return bytes(content)
 
 
-def read_limited_text(path: str | Path, most: int = LARGEST_TEXT) -> str:
+def read_limited_text(path: str | Path, most: int = TEXT_FILE_BYTES) -> str:
     """Return the content of a UTF-8 file. Raises `OSError` as `read_limited` does, and `UnicodeDecodeError`."""
     # As Python reads texts: the ends of lines of other systems become "\n".
     return read_limited(path, most).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
@@ -124,17 +120,17 @@ def read_parts(path: str | Path, number: int, most: int, *, is_pipe: bool) -> by
             part = os.read(number, min(CHUNK, most + 1 - len(content)))
         except BlockingIOError:
             is_opened = True
-            if time.monotonic() - heard > SILENCE:
-                reason = f"it brought nothing for {SILENCE:g} seconds"
+            if time.monotonic() - heard > PIPE_SILENCE_SECONDS:
+                reason = f"it brought nothing for {PIPE_SILENCE_SECONDS:g} seconds"
                 raise UnreadableFileError(path, reason, errno.ETIMEDOUT) from None
-            wait_for_more(number, SILENCE)
+            wait_for_more(number, PIPE_SILENCE_SECONDS)
             continue
         if part:
             content += part
             heard = time.monotonic()
         elif is_pipe and not content and not is_opened and not is_hung_up(number):
             # Nobody has opened the pipe for writing yet.
-            if time.monotonic() - started > NO_WRITER:
+            if time.monotonic() - started > PIPE_WRITER_SECONDS:
                 raise UnreadableFileError(path, "it is a pipe into which nobody writes", errno.ETIMEDOUT)
             time.sleep(0.01)
         else:

@@ -15,11 +15,11 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from rope_viz.storage.limits import WRITE_SECONDS
+
 MACHINE = f"{zlib.crc32(platform.node().encode()):08x}"
 TEMPORARY = re.compile(r"\.rope-viz-(?:([0-9a-f]{8})-([0-9]+)-)?[0-9a-f]{16}\.tmp")
 """The name of a temporary file: machine and process that write it, which older releases did not name."""
-LONGEST_WRITE = 24 * 3600
-"""Seconds after which a temporary file belongs to no write any more, on any machine."""
 
 
 def write_file(path: str | Path, content: bytes | Iterable[bytes]) -> None:
@@ -89,7 +89,7 @@ def is_abandoned(temporary: Path) -> bool:
             return True
         except (PermissionError, OverflowError):
             pass
-    return time.time() - temporary.stat().st_mtime > LONGEST_WRITE
+    return time.time() - temporary.stat().st_mtime > WRITE_SECONDS
 
 
 def keep_permissions(path: Path, before: os.stat_result) -> None:

@@ -23,6 +23,7 @@ from rope_viz.pages.registry import PAGES, groups_of, page
 from rope_viz.picture.choices import Number, StoredChoice, TextLine
 from rope_viz.picture.picture_request import Choice
 from rope_viz.picture.used_controls import LAYER, METHOD, PAIRING, find_used_controls
+from rope_viz.storage.limits import ADDRESS_CHARACTERS
 from rope_viz.texts import Texts, cache_by_language, translate
 from rope_viz.texts.texts import split_clauses
 from rope_viz.ui import query_params, state, upload
@@ -34,10 +35,6 @@ from rope_viz.ui.rejected_config import rejected_config
 from rope_viz.ui.session import session
 
 TEXTS, APP = Texts("sidebar"), Texts("app")
-
-
-LONGEST_LIST = 16_000
-"""Characters of a list of divisors, as of an address."""
 
 
 def sidebar(page: str) -> None:
@@ -284,7 +281,7 @@ def _optional(spec: RopeSpec, shown: Collection[str]) -> None:
             TEXTS(f"more.{name}"),
             key=key,
             placeholder=TEXTS("more.divisors", pairs=spec.pairs),
-            max_chars=LONGEST_LIST,
+            max_chars=ADDRESS_CHARACTERS,
             on_change=_take_field,
             args=(name, key),
         )

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from rope_viz.models.user_config import Upload
 from rope_viz.own_files import config_link, configs
+from rope_viz.storage.limits import (
+    REMEMBERED_CONFIG_BYTES,
+    REMEMBERED_CONFIG_BYTES_OF_VISITOR,
+    REMEMBERED_CONFIGS,
+)
 from rope_viz.storage.shares import Holdings, Shares
 from rope_viz.texts import Texts
 from rope_viz.ui.session import session, session_id
 from rope_viz.ui.visitors import session_visitor
 
-MOST = 8
-"""Number of the user's files that a session remembers, for Back."""
-MOST_BYTES = 8 << 20
-"""Bytes in memory of the files that all sessions remember; one visitor's take half of it."""
-HELD = Holdings(Shares(MOST_BYTES, MOST_BYTES // 2))
+HELD = Holdings(Shares(REMEMBERED_CONFIG_BYTES, REMEMBERED_CONFIG_BYTES_OF_VISITOR))
 
 TEXTS = Texts("app")
 
@@ -37,7 +38,7 @@ def remember_upload(upload: Upload, size: int = 0) -> None:
     link = config_link.write_config(upload)
     uploads = {name: other for name, other in session().uploads.items() if name != link}
     holder, visitor = session_id(), session_visitor()
-    while len(uploads) >= MOST or not HELD.put(holder, visitor, link, size):
+    while len(uploads) >= REMEMBERED_CONFIGS or not HELD.put(holder, visitor, link, size):
         if not uploads:
             session().uploads = uploads
             raise ValueError(TEXTS("messages.full"))

@@ -11,10 +11,8 @@ from collections.abc import Mapping
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from rope_viz.storage.limits import REMEMBERED_ADDRESSES
 from rope_viz.ui.session import session
-
-RECENT = 20
-"""Number of earlier addresses to remember that the browser may still send."""
 
 
 def write(query: Mapping[str, str]) -> None:
@@ -26,7 +24,7 @@ def write(query: Mapping[str, str]) -> None:
 def record_address(query: Mapping[str, str]) -> None:
     """Record the current address."""
     request, before = _without_ranges(query), session().addresses
-    session().addresses = [*[each for each in before if each != request][-RECENT:], request]
+    session().addresses = [*[each for each in before if each != request][-REMEMBERED_ADDRESSES:], request]
 
 
 def catch_up() -> None:

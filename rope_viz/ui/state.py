@@ -26,6 +26,7 @@ from rope_viz.pages.registry import ORDER, groups_of, titles
 from rope_viz.picture import read_address, write_address
 from rope_viz.picture.choices import StoredChoice, StoredValue
 from rope_viz.picture.picture_request import PictureRequest, share_variant
+from rope_viz.storage.limits import SESSION_CONTENT_BYTES
 from rope_viz.texts import Texts, cache_by_language
 from rope_viz.ui import own_config, query_params
 from rope_viz.ui.language import write_language
@@ -33,9 +34,6 @@ from rope_viz.ui.own_config import own
 from rope_viz.ui.rejected_config import dismiss
 from rope_viz.ui.session import Chosen, Stored, session, session_id
 from rope_viz.ui.visitors import session_reader, session_visitor
-
-SMALL = 64 << 10
-"""Bytes of a content that a session keeps itself."""
 
 _SESSIONS: dict[str, set[str]] = {}
 """The sessions that name a content, by its name."""
@@ -53,13 +51,13 @@ def make_stored(salted: bytes, of: object = None) -> Stored:
     name = blob_store.STORE.keep(salted, session_visitor())
     with _LOCK:
         _SESSIONS.setdefault(name, set()).add(session_id())
-    small = salted if len(salted) <= SMALL else None
+    small = salted if len(salted) <= SESSION_CONTENT_BYTES else None
     return Stored(of or mark(salted[blob_store.SALT :]), name, len(salted), small)
 
 
 def mark(content: bytes) -> bytes:
     """Return what a content is compared by: itself, or the digest of a large one."""
-    return content if len(content) <= SMALL else hashlib.sha256(content).digest()
+    return content if len(content) <= SESSION_CONTENT_BYTES else hashlib.sha256(content).digest()
 
 
 def release(session: str) -> None:

@@ -11,13 +11,13 @@ import streamlit as st
 from rope_viz.advice.lint.diagnose import Diagnosis, describe_refusal
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import find_by_name
-from rope_viz.models.formats.json_source import LARGEST_FILE
 from rope_viz.models.formats.side_files import split_files
 from rope_viz.models.identity.hf_cache import find_in_cache, is_model_id, model_id_of_page
 from rope_viz.models.user_config import Upload
 from rope_viz.own_files import own_file
 from rope_viz.own_files.admit import summarise_findings
 from rope_viz.own_files.outside import SentContent
+from rope_viz.storage.limits import CONFIG_FILE_BYTES, DROPPED_FILE_MIB
 from rope_viz.storage.read_file import read_limited
 from rope_viz.texts import Texts, join
 from rope_viz.texts.outside_text import clean_text
@@ -32,9 +32,6 @@ from rope_viz.ui.visitors import session_reader, take_upload
 TEXTS = Texts("sidebar")
 HUB_CACHE = "ROPE_VIZ_HUB_CACHE"
 """The environment variable that `rope-viz app --hub-cache` sets to 1."""
-
-# MiB: far above the limit of a config, with any file type, because Streamlit itself rejects files without a message.
-ACCEPTED = 64
 
 
 def box() -> None:
@@ -67,7 +64,7 @@ def drop_field(*, opens: str = "") -> None:
             TEXTS("config.drop"),
             key=dropped,
             help=TEXTS("config.help"),
-            max_upload_size=ACCEPTED,
+            max_upload_size=DROPPED_FILE_MIB,
             accept_multiple_files=True,
             on_change=_dropped,
             args=(dropped, opens),
@@ -138,7 +135,7 @@ def _take_by_id(text: str) -> bool:
         return _refuse(TEXTS("refused.cache_off", id=model_id_of_page(id)))
     try:
         path = find_in_cache(id)
-        content = None if path is None else read_limited(path, LARGEST_FILE)
+        content = None if path is None else read_limited(path, CONFIG_FILE_BYTES)
     except (OSError, ValueError) as error:
         return _refuse(TEXTS("refused.cache", error=error))
     if content is None:

@@ -11,9 +11,8 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
-from rope_viz.models.formats.json_source import LARGEST as LARGEST_CONFIG
 from rope_viz.own_files.outside import HERE, Reader
-from rope_viz.storage.limits import COMPONENT_VALUE
+from rope_viz.storage.limits import COMPONENT_VALUE, CONFIG_BYTES
 from rope_viz.texts import Texts
 
 TEXTS = Texts("app")
@@ -75,7 +74,7 @@ def take_refusal() -> str:
     if page is None or not page.refusal:
         return ""
     reason, page.refusal = page.refusal, ""
-    return str(TEXTS(reason, most=COMPONENT_VALUE >> 10, config=LARGEST_CONFIG >> 20))
+    return str(TEXTS(reason, most=COMPONENT_VALUE >> 10, config=CONFIG_BYTES >> 20))
 
 
 def take_upload(file: UploadedFile) -> bytes:

@@ -25,6 +25,7 @@ from rope_viz.picture.choices import (
     clean_line,
 )
 from rope_viz.picture.picture_request import Choice, PictureRequest
+from rope_viz.storage.limits import TEXT_FIELD_CHARACTERS
 from rope_viz.texts import Texts
 from rope_viz.ui import state
 from rope_viz.ui.components import navigation
@@ -174,7 +175,14 @@ def _texts(choice: StoredChoice[Any], fields: Mapping[str, tuple[str, str]]) -> 
 
     for name, (label, placeholder) in fields.items():
         st.session_state[keys[name]] = texts.get(name, "")
-        st.text_area(label, key=keys[name], placeholder=placeholder, max_chars=100_000, height=80, on_change=changed)
+        st.text_area(
+            label,
+            key=keys[name],
+            placeholder=placeholder,
+            max_chars=TEXT_FIELD_CHARACTERS,
+            height=80,
+            on_change=changed,
+        )
 
 
 def _file(choice: StoredChoice[Any]) -> None:

@@ -16,7 +16,7 @@ PLACES = 22
 PROGRAM = f"""
 from rope_viz.serving import session_limits
 session_limits.OpenPages.__init__.__kwdefaults__["most"] = {PLACES}
-session_limits.RESERVED = 0
+session_limits.RESERVED_PAGES = 0
 from streamlit.web.cli import main
 main()
 """

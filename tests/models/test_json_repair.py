@@ -5,15 +5,9 @@ import json
 import pytest
 from hypothesis import given, strategies
 
-from rope_viz.models.formats.json_repair import (
-    LARGEST,
-    Fix,
-    describe_fixes,
-    drop_emptied_lines,
-    read_lenient,
-    repair_syntax,
-)
+from rope_viz.models.formats.json_repair import Fix, describe_fixes, drop_emptied_lines, read_lenient, repair_syntax
 from rope_viz.models.formats.json_source import read_raw
+from rope_viz.storage.limits import REPAIRED_CHARACTERS
 
 # text -> (what it holds, what was repaired): the values are those that a reader of JSON5 or HJSON would take
 REPAIRED = {
@@ -56,7 +50,7 @@ REFUSED = {
     "a depth bomb": "[" * 100_000 + ",",
     "a deep object": '{"a":' * 500 + "1," + "}" * 500,
     "a list": "[1,]",
-    "huge": '{"a": "' + "x" * LARGEST + '",}',
+    "huge": '{"a": "' + "x" * REPAIRED_CHARACTERS + '",}',
 }
 
 

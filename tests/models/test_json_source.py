@@ -6,7 +6,8 @@ import pytest
 
 from rope_viz.advice.lint.check_text import check_text
 from rope_viz.cli.main import main
-from rope_viz.models.formats.json_source import LARGEST, LARGEST_FILE, SHORT_LIST, find_key_lines, read_raw
+from rope_viz.models.formats.json_source import find_key_lines, read_raw
+from rope_viz.storage.limits import CONFIG_BYTES, CONFIG_FILE_BYTES, SHORT_LIST_BYTES
 from tests.offenders import for_each
 
 GOOD = {
@@ -60,7 +61,7 @@ BROKEN = {
     "objects that Python still reads": (b'{"a": ' * 500 + b"1" + b"}" * 500, "nested more than 100 levels"),
     "curly quotes": ("{\u201cmodel_type\u201d: 1}".encode(), "U+201C"),
     "a number of 5000 digits": (b'{"hidden_size": ' + b"1" * 5000 + b"}", "number that is too long"),
-    "huge": (b'{"a": "' + b"x" * LARGEST + b'"}', "larger than 4 MiB"),
+    "huge": (b'{"a": "' + b"x" * CONFIG_BYTES + b'"}', "larger than 4 MiB"),
     "an unquoted key": (b"{model_type: 1}", "it is not JSON"),
     "a control character": (b'{"model_type": "lla\nma"}', "it is not JSON"),
     "a missing comma": (b'{"model_type": "llama" "hidden_size": 1}', "it is not JSON"),
@@ -186,7 +187,7 @@ def quantised(experts):
 
 def test_long_lists_do_not_count():
     text = json.dumps(quantised(700))
-    assert LARGEST < len(text) < LARGEST_FILE
+    assert CONFIG_BYTES < len(text) < CONFIG_FILE_BYTES
     assert read_raw(text).config == quantised(700)
     short = read_raw(text, skip_lists=True)
     assert short.left_out == ("quantized_layers",)
@@ -195,20 +196,20 @@ def test_long_lists_do_not_count():
 
 def test_short_lists_are_read():
     text = json.dumps(quantised(1))
-    assert len(text) < SHORT_LIST
+    assert len(text) < SHORT_LIST_BYTES
     assert read_raw(text, skip_lists=True).config == quantised(1)
     labels = {"id2label": {str(label): "x" * 20 for label in range(1000)}, "hidden_size": 8}
     assert read_raw(json.dumps(labels), skip_lists=True).config == {"id2label": {}, "hidden_size": 8}
 
 
 def test_what_is_no_list_counts():
-    text = json.dumps(quantised(700) | {"text": "x" * LARGEST})
+    text = json.dumps(quantised(700) | {"text": "x" * CONFIG_BYTES})
     with pytest.raises(ValueError, match="larger than 4 MiB"):
         read_raw(text)
     with pytest.raises(ValueError, match="larger than 32 MiB"):
-        read_raw('{"ignore": ["' + "x" * LARGEST_FILE + '"]}')
+        read_raw('{"ignore": ["' + "x" * CONFIG_FILE_BYTES + '"]}')
 
 
 def test_an_unclosed_list_is_one_sentence():
     with pytest.raises(ValueError, match="truncated"):
-        read_raw('{"ignore": ["' + '", "x' * SHORT_LIST + '"', skip_lists=True)
+        read_raw('{"ignore": ["' + '", "x' * SHORT_LIST_BYTES + '"', skip_lists=True)

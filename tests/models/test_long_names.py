@@ -7,10 +7,11 @@ import pytest
 from rope_viz.advice.lint import check
 from rope_viz.models import no_rope_types
 from rope_viz.models.architecture import listed_types
-from rope_viz.models.long_names import LONGEST, cut_long_names
+from rope_viz.models.long_names import cut_long_names
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.no_rope_types import reasons
 from rope_viz.models.read_upload import read_upload
+from rope_viz.storage.limits import NAME_CHARACTERS
 from tests.configs import llama, yarn
 
 LONG = "a" * 200_000
@@ -48,11 +49,11 @@ def test_long_model_type_is_spelled_out_once(monkeypatch):
     check(llama(model_type=LONG))
     read_upload(json.dumps(llama(model_type=LONG)))
     known = sum(map(len, listed_types()))
-    assert sum(asked) <= 4 * (known + LONGEST)
+    assert sum(asked) <= 4 * (known + NAME_CHARACTERS)
 
 
 def test_no_published_name_is_cut():
-    assert max(map(len, {*listed_types(), *reasons()})) < LONGEST
+    assert max(map(len, {*listed_types(), *reasons()})) < NAME_CHARACTERS
 
 
 def test_names_of_models_are_no_finding():

@@ -17,8 +17,8 @@ from rope_viz.models.formats import without_source
 from rope_viz.models.formats.mistral_params import config_from_mistral
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.read_upload import read_upload
-from rope_viz.models.user_config import LARGEST
 from rope_viz.runtimes import emulate
+from rope_viz.storage.limits import CONFIG_BYTES
 
 SEVEN = {
     **{"dim": 4096, "n_layers": 32, "head_dim": 128, "hidden_dim": 14336, "n_heads": 32, "n_kv_heads": 8},
@@ -126,7 +126,7 @@ def test_wrong_file_gets_a_sentence(change, message, tmp_path, capsys):
 def test_every_command_and_the_app_read_the_file(tmp_path, capsys):
     path = tmp_path / "params.json"
     path.write_text(json.dumps(MINISTRAL))
-    assert len(path.read_bytes()) < LARGEST
+    assert len(path.read_bytes()) < CONFIG_BYTES
     for command in (["check"], ["table"], ["runtimes"], ["memory", "--length", "32k"], ["export", "--to", "vllm"]):
         assert main((command[0], str(path), *command[1:])) == 0, command
     out = tmp_path / "config.json"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.read_upload import read_upload
-from rope_viz.models.user_config import LARGEST
+from rope_viz.storage.limits import CONFIG_BYTES
 from tests.configs import QWEN3, yarn
 
 GEMMA = {
@@ -38,7 +38,7 @@ HOSTILE = {
     "deep array": "[" * 100_000,
     "deep object": '{"a":' * 50_000,
     "deep but closed": BASE + ', "x": ' + "[" * 200 + "]" * 200 + "}",
-    "huge": " " * (LARGEST + 1),
+    "huge": " " * (CONFIG_BYTES + 1),
     "thousands of keys": json.dumps({f"key{i}": i for i in range(5000)}),
     "thousands of rope keys": BASE + f', "rope_scaling": {json.dumps({f"k{i}": 1 for i in range(5000)})}}}',
     "NaN base": BASE.replace("1000000.0", "NaN") + "}",

@@ -9,11 +9,11 @@ from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models import model_config
 from rope_viz.models.model_config import ModelConfig, as_model_config
 from rope_viz.models.read_upload import make_upload
-from rope_viz.models.user_config import MOST_VALUES
 from rope_viz.own_files import admit, config_link, configs, own_file
 from rope_viz.own_files.admit import admit_link, admit_stored, admit_text
 from rope_viz.own_files.shared_config import read_shown, share_config
 from rope_viz.picture import read_address, write_address
+from rope_viz.storage.limits import CONFIG_VALUES
 from tests.configs import QWEN3_8B
 from tests.offenders import for_each
 from tests.own_files.test_config_link import CONFIGS, PRIVATE
@@ -125,7 +125,7 @@ def test_limits_hold_at_every_door(door):
     def send(**keys):
         return door(json.dumps({**QWEN3_8B, **keys}).encode())
 
-    own = send(junk=[0] * (MOST_VALUES + 1), layer="x")
+    own = send(junk=[0] * (CONFIG_VALUES + 1), layer="x")
     assert own.config["junk"] == []
     nested = {}
     for _ in range(40):
@@ -139,7 +139,7 @@ def test_limits_hold_at_every_door(door):
 @pytest.mark.parametrize("door", ["file", "text", "stored", "link"])
 def test_a_slow_config_is_refused_at_every_door(door, monkeypatch):
     link, content = config_link.write_config(admit_text(json.dumps(QWEN3_8B))), json.dumps(QWEN3_8B).encode()
-    monkeypatch.setattr(admit, "MOST_SECONDS", -1.0)
+    monkeypatch.setattr(admit, "CHECK_SECONDS", -1.0)
     if door == "file":
         found = own_file.read_file(content, RopeSpec(), "")
         assert "takes" in found.problems[0].reason or "long" in found.problems[0].reason

@@ -10,6 +10,7 @@ import pytest
 
 from rope_viz.own_files import blob_store
 from rope_viz.own_files.outside import memory_of
+from rope_viz.storage.limits import CONTENT_BYTES, CONTENT_OVERHEAD_BYTES
 
 pytestmark = pytest.mark.slow
 
@@ -83,7 +84,7 @@ def test_value_larger_than_a_share_is_decoded_again():
 
     assert store.load(name, decode).nbytes == store.load(name, decode).nbytes == 2 << 20
     assert len(decoded) == 2
-    assert store.size < 1000 + blob_store.OVERHEAD
+    assert store.size < 1000 + CONTENT_OVERHEAD_BYTES
 
 
 def test_visitor_holds_at_most_a_quarter_of_the_store():
@@ -120,14 +121,14 @@ def test_storing_a_content_does_not_look_through_the_others(monkeypatch):
 def test_small_contents_count_with_their_place():
     store = blob_store.Store(most=4 << 20)
     names = [store.keep(blob_store.salt(), "198.51.100.7") for _ in range(2000)]
-    assert sum(store.salted(name) is not None for name in names) <= (1 << 20) // blob_store.OVERHEAD
+    assert sum(store.salted(name) is not None for name in names) <= (1 << 20) // CONTENT_OVERHEAD_BYTES
     assert store.size <= 1 << 20
 
 
 def test_largest_content_is_stored_by_one_visitor():
     store = blob_store.Store()
-    name = store.keep(bytes(blob_store.LARGEST), "198.51.100.7")
-    assert len(store.salted(name)) == blob_store.LARGEST
+    name = store.keep(bytes(CONTENT_BYTES), "198.51.100.7")
+    assert len(store.salted(name)) == CONTENT_BYTES
     store.keep(blob_store.salt() + b"x", "198.51.100.7")
     assert store.salted(name) is None, "it is above the share"
 

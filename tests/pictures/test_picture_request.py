@@ -19,6 +19,7 @@ from rope_viz.picture import read_address, wire_format, write_address
 from rope_viz.picture.choices import Number, StoredChoice
 from rope_viz.picture.page import Picture
 from rope_viz.picture.picture_request import PictureRequest
+from rope_viz.storage.limits import CONTENT_OVERHEAD_BYTES
 from tests.example_models import HAVING
 from tests.offenders import for_each
 
@@ -197,7 +198,7 @@ def test_spec_too_precise_for_a_link_is_stored_by_name():
 
 
 def test_store_evicts_the_least_recently_used_content():
-    store = blob_store.Store(most=3 * (1000 + blob_store.OVERHEAD))
+    store = blob_store.Store(most=3 * (1000 + CONTENT_OVERHEAD_BYTES))
     names = [store.keep(blob_store.salt() + bytes([index]) * 984) for index in range(3)]
     store.load(names[0], len)
     names.append(store.keep(blob_store.salt() + b"x" * 984))

@@ -7,8 +7,8 @@ import pytest
 import uvicorn
 
 from rope_viz.serving import arriving_messages, server
-from rope_viz.serving.arriving_messages import MOST_FRAMES, CountedWebSocket
-from rope_viz.serving.page_messages import SMALL
+from rope_viz.serving.arriving_messages import CountedWebSocket
+from rope_viz.storage.limits import COMPONENT_VALUE, MESSAGE_FRAMES
 from rope_viz.storage.shares import Holdings, Shares
 
 
@@ -24,7 +24,7 @@ class Transport:
 
 @pytest.fixture
 def held(monkeypatch):
-    found = Holdings(Shares(10 * SMALL, 5 * SMALL))
+    found = Holdings(Shares(10 * COMPONENT_VALUE, 5 * COMPONENT_VALUE))
     monkeypatch.setattr(arriving_messages, "MESSAGES", found)
     monkeypatch.setattr(arriving_messages.WebSocketsSansIOProtocol, "data_received", lambda self, data: None)
     base = arriving_messages.WebSocketsSansIOProtocol
@@ -43,14 +43,16 @@ def connection(visitor, buffered=0, frames=(), queued=()):
 
 
 def test_half_a_message_counts_to_its_visitor(held):
-    first = connection("192.0.2.1", buffered=2 * SMALL, frames=[bytes(SMALL)], queued=[bytes(SMALL)])
+    first = connection(
+        "192.0.2.1", buffered=2 * COMPONENT_VALUE, frames=[bytes(COMPONENT_VALUE)], queued=[bytes(COMPONENT_VALUE)]
+    )
     first.data_received(b"")
-    assert held.shares.amount_of("192.0.2.1") == 4 * SMALL
+    assert held.shares.amount_of("192.0.2.1") == 4 * COMPONENT_VALUE
     assert not first.transport.aborted
-    second = connection("192.0.2.1", buffered=2 * SMALL)
+    second = connection("192.0.2.1", buffered=2 * COMPONENT_VALUE)
     second.data_received(b"")
     assert second.transport.aborted
-    other = connection("192.0.2.2", buffered=2 * SMALL)
+    other = connection("192.0.2.2", buffered=2 * COMPONENT_VALUE)
     other.data_received(b"")
     assert not other.transport.aborted
     first.conn.reader.buffer.clear()
@@ -63,7 +65,7 @@ def test_half_a_message_counts_to_its_visitor(held):
 
 
 def test_message_in_many_parts_ends_its_connection(held):
-    page = connection("192.0.2.1", frames=[b"."] * (MOST_FRAMES + 1))
+    page = connection("192.0.2.1", frames=[b"."] * (MESSAGE_FRAMES + 1))
     page.data_received(b"")
     assert page.transport.aborted
 

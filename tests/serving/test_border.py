@@ -32,6 +32,7 @@ from rope_viz.serving.long_jobs import LongJobs
 from rope_viz.serving.render_process import RenderResult
 from rope_viz.serving.render_queue import QueueFullError
 from rope_viz.storage.decode_json import ContentError
+from rope_viz.storage.limits import SMALL_READING_BYTES
 from rope_viz.texts import languages
 from rope_viz.ui import state as ui_state
 from rope_viz.ui import upload
@@ -464,7 +465,7 @@ def make_vectors(numbers):
 @needs_proc
 def test_value_that_unpacks_large_is_rendered_where_it_was_read(real, monkeypatch):
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
-    monkeypatch.setattr(border, "LARGE_VALUE", 1_000_000)
+    monkeypatch.setattr(border, "LARGE_VALUE_BYTES", 1_000_000)
     salted = blob_store.salt() + make_vectors(2 << 20)
     name = blob_store.STORE.keep(salted)
     query = {"decay.show": "own", "decay.source": "file", "decay.file": name}
@@ -485,11 +486,11 @@ def test_value_that_unpacks_large_is_rendered_where_it_was_read(real, monkeypatc
         return [await picture_route.read_asked(picture, "packed", style, query, "a") for _ in range(2)]
 
     first, second = in_loop(ask_twice)
-    assert len(salted) < border.SMALL
+    assert len(salted) < SMALL_READING_BYTES
     assert first == second
     assert first.long.contents == (salted,)
     assert len(read) == 1, "the second picture need not find out again"
-    assert not blob_store.STORE._blobs[name].values
+    assert not blob_store.STORE._blobs.peek(name).values
 
 
 def test_large_value_of_home_is_drawn_in_a_process(monkeypatch):

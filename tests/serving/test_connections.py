@@ -10,9 +10,10 @@ import uvicorn
 from starlette.responses import Response
 
 from rope_viz.serving import connections, request_bodies, server
-from rope_viz.serving.request_bodies import PART, ResponseParts, UnreadAnswers
+from rope_viz.serving.request_bodies import ResponseParts, UnreadAnswers
+from rope_viz.storage.limits import ANSWER_PART_BYTES
 
-CONTENT = bytes(40 * PART)
+CONTENT = bytes(40 * ANSWER_PART_BYTES)
 GET = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
 linux = pytest.mark.skipif(not hasattr(socket, "TCP_INFO"), reason="the state of a connection is known on Linux")
 
@@ -75,7 +76,7 @@ def test_requests_of_clients_that_left_reach_no_app():
 @pytest.mark.parametrize("size", [len(CONTENT), 300_000])
 def test_client_that_takes_too_little_is_disconnected(size, monkeypatch):
     """Also one that takes a byte now and then, and one that has not taken the last part."""
-    monkeypatch.setattr(request_bodies, "TAKING_SLOWEST", 1 << 40)
+    monkeypatch.setattr(request_bodies, "ANSWER_RATE", 1 << 40)
     ended = []
 
     async def app(scope, receive, send):
@@ -157,7 +158,7 @@ def test_parts_of_many_clients_are_sent_in_turn():
         async def send(message):
             order.append(name)
 
-        await ResponseParts(Response(CONTENT[: 3 * PART]))({"type": "http"}, None, send)
+        await ResponseParts(Response(CONTENT[: 3 * ANSWER_PART_BYTES]))({"type": "http"}, None, send)
 
     async def read_both():
         await asyncio.gather(read("a"), read("b"))

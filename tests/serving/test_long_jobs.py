@@ -207,9 +207,9 @@ def test_large_bodies_are_decoded_in_another_process(monkeypatch, jobs):
     drawn = post("recall/yours.packed", "recall.file={name}", content)
     assert drawn.status == 200
     assert b"3,000" in drawn.body
-    (blob,) = blob_store.STORE._blobs.values()
-    assert not blob.values
-    assert blob.visitor == "192.0.2.1"
+    (entry,) = blob_store.STORE._blobs._entries.values()
+    assert not entry.value.values
+    assert entry.visitor == "192.0.2.1"
     file = io.BytesIO()
     np.savez_compressed(file, q=np.zeros(1 << 24, dtype=bool))
     query = "decay.show=own&decay.source=file&decay.file={name}"

@@ -21,7 +21,7 @@ from rope_viz.pages import registry, rotation
 from rope_viz.picture import export, read_address
 from rope_viz.picture.choices import StoredChoice
 from rope_viz.serving import long_jobs, picture_route, render_queue, server
-from rope_viz.serving.request_bodies import PART
+from rope_viz.storage.limits import ANSWER_PART_BYTES, PICTURES_AT_ONCE, REQUEST_CONTENTS
 from rope_viz.ui.components.scripts import PREFIX
 from tests.configs import QWEN3_8B
 from tests.example_models import example_model
@@ -207,11 +207,11 @@ def test_many_requests_respect_the_queue_and_memory_limits(monkeypatch):
     small = picture_route.Gallery(waiting=50, most=10_000)
     monkeypatch.setattr(picture_route, "GALLERY", small)
     answers = send_requests(*({"path": "scaling/comparison.packed", "query": f"base={10_000 + i}"} for i in range(200)))
-    assert most_at_once <= render_queue.AT_ONCE
+    assert most_at_once <= PICTURES_AT_ONCE
     assert small.size <= small.most
     served = [answer for answer in answers if answer.status == 200]
     refused = [answer for answer in answers if answer.status == 503]
-    assert len(served) == 50 + render_queue.AT_ONCE
+    assert len(served) == 50 + PICTURES_AT_ONCE
     assert len(served) + len(refused) == 200
     assert {answer.headers["retry-after"] for answer in refused} == {"1"}
     assert all(answer.body.endswith(b".") for answer in refused), "a sentence"
@@ -233,7 +233,7 @@ def test_abandoned_request_is_not_rendered(monkeypatch):
     waiting = [{"path": "scaling/comparison.packed", "query": f"base={10_000 + i}"} for i in range(4)]
     answers = send_requests(*waiting, *abandoned)
     assert [answer.status for answer in answers[:4]] == [200] * 4
-    assert len(drawn) <= 4 + 2 * render_queue.AT_ONCE
+    assert len(drawn) <= 4 + 2 * PICTURES_AT_ONCE
 
 
 def test_pages_do_not_wait_for_files(monkeypatch):
@@ -415,7 +415,7 @@ def pack(contents):
 
 
 def test_body_of_many_contents_is_refused_before_one_is_stored():
-    body = pack([blob_store.salt() for _ in range(picture_route.MOST_CONTENTS + 1)])
+    body = pack([blob_store.salt() for _ in range(REQUEST_CONTENTS + 1)])
     answer = get("scaling/comparison.packed", method="POST", body=body, rope_viz="kept")
     assert (answer.status, answer.body) == (400, b"at most 32 contents can be sent at once")
     assert blob_store.STORE.size == 0
@@ -423,11 +423,11 @@ def test_body_of_many_contents_is_refused_before_one_is_stored():
 
 def test_a_session_has_fewer_contents_than_a_body_may():
     choices = [choice for page in registry.PAGES for choice in registry.page(page).choices]
-    assert 2 + sum(isinstance(choice, StoredChoice) for choice in choices) <= picture_route.MOST_CONTENTS
+    assert 2 + sum(isinstance(choice, StoredChoice) for choice in choices) <= REQUEST_CONTENTS
 
 
 def test_contents_are_stored_whole():
-    contents = [blob_store.salt() + bytes([n]) * 1000 * n for n in range(picture_route.MOST_CONTENTS)]
+    contents = [blob_store.salt() + bytes([n]) * 1000 * n for n in range(REQUEST_CONTENTS)]
     assert get("scaling/comparison.packed", method="POST", body=pack(contents), rope_viz="kept").status == 200
     assert [blob_store.STORE.salted(blob_store.name_of(each)) for each in contents] == contents
 
@@ -491,7 +491,7 @@ def test_large_page_is_inflated_in_small_parts():
 
     with ThreadPoolExecutor(1) as pool:
         assert pool.submit(lambda: asyncio.run(join())).result() == whole
-    assert most <= PART
+    assert most <= ANSWER_PART_BYTES
     assert held == len(whole)
 
 
@@ -529,7 +529,7 @@ def test_client_that_does_not_read_holds_one_part(monkeypatch):
 
     with ThreadPoolExecutor(1) as pool:
         pool.submit(lambda: asyncio.run(unread())).result()
-    assert sum(taken) <= PART
+    assert sum(taken) <= ANSWER_PART_BYTES
 
 
 def test_identity_answer_names_its_length():

@@ -14,8 +14,9 @@ import pytest
 
 from rope_viz.pages import registry
 from rope_viz.picture import export, read_address
-from rope_viz.serving import picture_route, render_queue, render_workers
+from rope_viz.serving import picture_route, render_workers
 from rope_viz.storage import processes
+from rope_viz.storage.limits import LATE_PICTURE_SECONDS, LATE_PICTURES, LATE_PICTURES_SECONDS, PICTURES_OF_WORKER
 from rope_viz.texts import use_language
 
 pytestmark = pytest.mark.slow
@@ -91,7 +92,7 @@ def test_worker_queue_reserves_a_place_for_moving_knobs():
 
         tasks = [ask(f"resting {n}", picture_route.SHOWN) for n in range(9)]
         await asyncio.sleep(0)
-        assert len(ready_workers.submitted) == render_queue.PLACES * ready_workers.count - 1
+        assert len(ready_workers.submitted) == PICTURES_OF_WORKER * ready_workers.count - 1
         tasks.append(ask("moving", picture_route.MOVING))
         await asyncio.sleep(0)
         assert ready_workers.submitted[-1] == "moving"
@@ -116,21 +117,21 @@ def test_workers_start_only_after_many_late_pictures(monkeypatch):
     started = []
     found = render_workers.RenderWorkers(1)
     monkeypatch.setattr(found, "start", lambda: started.append(True))
-    for _ in range(render_workers.OFTEN - 1):
+    for _ in range(LATE_PICTURES - 1):
         found.record_wait(1.0)
     for _ in range(100):
-        found.record_wait(render_workers.LATE / 2)
+        found.record_wait(LATE_PICTURE_SECONDS / 2)
     assert not started
     found.record_wait(1.0)
     assert started
 
 
 def test_old_late_pictures_do_not_start_workers(monkeypatch):
-    clock = iter(range(0, 1000 * int(render_workers.WITHIN), int(render_workers.WITHIN)))
+    clock = iter(range(0, 1000 * int(LATE_PICTURES_SECONDS), int(LATE_PICTURES_SECONDS)))
     monkeypatch.setattr(render_workers.time, "monotonic", lambda: next(clock))
     found = render_workers.RenderWorkers(1)
     monkeypatch.setattr(found, "start", fail_if_called)
-    for _ in range(3 * render_workers.OFTEN):
+    for _ in range(3 * LATE_PICTURES):
         found.record_wait(1.0)
 
 
@@ -144,7 +145,7 @@ def test_machine_with_one_core_starts_no_worker(monkeypatch):
 def test_failed_worker_start_is_retried_only_later(monkeypatch):
     monkeypatch.setattr(processes.sys, "executable", "/none/such")
     found = render_workers.RenderWorkers(1)
-    for _ in range(render_workers.OFTEN):
+    for _ in range(LATE_PICTURES):
         found.record_wait(1.0)
     assert found.submit(*WORKER_JOB) is None
     monkeypatch.setattr(found, "start", fail_if_called)

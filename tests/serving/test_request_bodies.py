@@ -13,6 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 from rope_viz.cli.app import environment, proxy_of
 from rope_viz.serving import request_bodies
 from rope_viz.serving.request_bodies import RequestBodies
+from rope_viz.storage.limits import SMALL_BODY_BYTES
 
 
 async def count_bytes(scope, receive, send):
@@ -102,7 +103,7 @@ def test_small_bodies_have_places_of_their_own():
         await let_begin()
         assert (await post(app, [b"x"], "192.0.2.1"))[0] == 503, "its share is one, and that one is not slow yet"
         assert (await post(app, [b"x"], "192.0.2.1", length=1))[::2] == (200, "1")
-        assert (await post(app, [b"x"], "192.0.2.1", length=request_bodies.SMALL))[0] == 503
+        assert (await post(app, [b"x"], "192.0.2.1", length=SMALL_BODY_BYTES))[0] == 503
         for each in large:
             each.cancel()
         await asyncio.gather(*large, return_exceptions=True)
@@ -117,7 +118,7 @@ def test_many_that_arrive_together_do_not_end_each_other(monkeypatch):
         first = hold(app, "192.0.2.1", 1)
         await let_begin()
         assert (await post(app, [b"x"], "192.0.2.1"))[0] == 503
-        monkeypatch.setattr(request_bodies, "SLOW_AFTER", 0.0)
+        monkeypatch.setattr(request_bodies, "SLOW_BODY_SECONDS", 0.0)
         assert (await post(app, [b"x"], "192.0.2.1"))[0] == 200, "the first one is slow by now"
         assert (await first[0])[0] == 408
 

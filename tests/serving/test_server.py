@@ -19,8 +19,7 @@ from starlette.datastructures import Headers
 from streamlit.runtime.scriptrunner.exec_code import modified_sys_path
 
 from rope_viz.serving import server
-from rope_viz.serving.request_bodies import IDLE_SECONDS
-from rope_viz.serving.session_limits import LARGEST_MESSAGE
+from rope_viz.storage.limits import ANSWER_IDLE_SECONDS, MESSAGE_BYTES
 from rope_viz.ui.components import scripts
 
 IDLE = getattr(socket, "TCP_USER_TIMEOUT", 18)
@@ -91,7 +90,7 @@ def test_responses_wait_for_no_acknowledgement_or_idle_client():
     with ThreadPoolExecutor(1) as pool:
         no_delay, idle = pool.submit(lambda: asyncio.run(serve_once())).result()
     assert no_delay
-    assert idle == 1000 * IDLE_SECONDS
+    assert idle == 1000 * ANSWER_IDLE_SECONDS
 
 
 def test_uvicorn_reads_the_limit_of_messages_from_its_protocol():
@@ -108,7 +107,7 @@ def test_uvicorn_reads_the_limit_of_messages_from_its_protocol():
 
     with ThreadPoolExecutor(1) as pool:
         opened = pool.submit(lambda: asyncio.run(connect())).result()
-    assert opened.conn.max_message_size == LARGEST_MESSAGE
+    assert opened.conn.max_message_size == MESSAGE_BYTES
 
 
 @pytest.mark.parametrize("name", ["nothing.js", "..%2f..%2fspec.py", "server.py"])

@@ -3,7 +3,6 @@
 import asyncio
 import inspect
 import json
-import re
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,21 +18,30 @@ from streamlit.runtime.session_manager import SessionInfo
 from streamlit.runtime.state import SessionState
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
 
-from rope_viz.models.formats import json_source
 from rope_viz.models.read_upload import read_upload
-from rope_viz.models.user_config import LARGEST as LARGEST_CONFIG
-from rope_viz.own_files import blob_store, config_link
+from rope_viz.own_files import blob_store
 from rope_viz.serving import (
     page_messages,
-    page_runs,
-    picture_route,
-    render_queue,
-    request_bodies,
     session_limits,
-    static_middleware,
 )
-from rope_viz.serving.request_bodies import IDLE_SECONDS
 from rope_viz.serving.session_limits import LostSessions, OpenPages, Uploads
+from rope_viz.storage.limits import (
+    ALL_MESSAGE_BYTES,
+    ARRIVING_BYTES,
+    COMPONENT_VALUE,
+    CONFIG_BYTES,
+    CONTENT_BYTES,
+    MESSAGE_BURST,
+    MESSAGE_BURST_OF_VISITOR,
+    MESSAGE_BYTES,
+    OPEN_PAGES,
+    REQUEST_BYTES,
+    SESSION_CONTENT_BYTES,
+    SHARE_OF_BODIES,
+    SHARE_OF_PAGES,
+    TEXT_FIELD_BYTES,
+    UPLOAD_BYTES_OF_VISITOR,
+)
 from rope_viz.storage.shares import Holdings, Shares
 from rope_viz.ui import own_config, state, visitors
 from rope_viz.ui import session as own_session
@@ -162,12 +170,8 @@ def test_visitor_with_too_many_open_pages_reads_a_sentence():
     asyncio.run(crowd())
 
 
-def test_query_of_a_page_is_as_long_as_that_of_any_address():
-    assert page_runs.LONGEST_QUERY == picture_route.LONGEST
-
-
 def test_a_classroom_has_one_address():
-    assert session_limits.MOST // session_limits.SHARE >= 100
+    assert OPEN_PAGES // SHARE_OF_PAGES >= 100
 
 
 def message(size=0, *, field="x", kind="string_value", page="scaling"):
@@ -203,9 +207,9 @@ async def collect(app, visitor, messages):
 def test_values_that_are_too_large_are_left_out():
     async def crowd():
         app = OpenPages(talk)
-        large = message(page_messages.SMALL + 1, field="shell", kind="json_value")
-        text = message(page_messages.LARGEST_TEXT + 1, field="choice.q")
-        config = message(json_source.LARGEST, field="upload.text.0")
+        large = message(COMPONENT_VALUE + 1, field="shell", kind="json_value")
+        text = message(TEXT_FIELD_BYTES + 1, field="choice.q")
+        config = message(CONFIG_BYTES, field="upload.text.0")
         restored = message(4 << 20, field="shell__events", kind="json_trigger_value")
         received, page, task = await collect(app, "192.0.2.1", [large])
         assert values_of(received[0])["shell"].WhichOneof("value") is None
@@ -225,9 +229,9 @@ def test_values_that_are_too_large_are_left_out():
 
 def test_what_sessions_of_one_visitor_keep_takes_half():
     async def crowd():
-        most = 3 * page_messages.SMALL
+        most = 3 * COMPONENT_VALUE
         app = OpenPages(talk, messages=Holdings(Shares(most, most // 2)))
-        large = message(page_messages.SMALL + 1000, field="choice.q")
+        large = message(COMPONENT_VALUE + 1000, field="choice.q")
         received, first, task = await collect(app, "192.0.2.1", [large, message()])
         assert received == [large, message()]
         assert app.bytes.shares.amount_of("192.0.2.1") < 100, "the state of the last message, until a run tells more"
@@ -283,9 +287,9 @@ def test_pace_is_a_burst_and_then_a_rate():
     now = 60.0
     assert pace.is_rested
     assert page_messages.cost_of(100) < 1.1
-    assert page_messages.cost_of(page_messages.SMALL) > 30
+    assert page_messages.cost_of(COMPONENT_VALUE) > 30
     # A paste of the largest config does not wait.
-    assert page_messages.cost_of(json_source.LARGEST) < page_messages.BURST
+    assert page_messages.cost_of(CONFIG_BYTES) < MESSAGE_BURST
 
 
 def test_page_that_sends_too_much_waits_and_loses_nothing(monkeypatch):
@@ -315,7 +319,7 @@ def test_page_that_sends_too_much_waits_and_loses_nothing(monkeypatch):
 
 def test_new_pages_bring_no_new_burst():
     app = OpenPages(talk)
-    app.pace_of("a").take(session_limits.BURST_OF_VISITOR)
+    app.pace_of("a").take(MESSAGE_BURST_OF_VISITOR)
     app.pace_of("b")
     assert app.pace_of("a").take(1) > 0
     for number in range(100):
@@ -340,7 +344,7 @@ def test_page_that_asks_for_no_run_is_closed():
 
 
 def test_quietest_page_of_many_goes_for_a_newcomer(monkeypatch):
-    monkeypatch.setattr(session_limits, "RESERVED", 0)
+    monkeypatch.setattr(session_limits, "RESERVED_PAGES", 0)
 
     async def crowd():
         app = OpenPages(talk, most=20)
@@ -470,7 +474,7 @@ def test_configs_that_sessions_remember_are_counted(enter_session, monkeypatch):
 def test_session_itself_holds_no_large_content(enter_session, monkeypatch):
     monkeypatch.setattr(blob_store, "STORE", blob_store.Store())
     enter_session()
-    content = b"a.npz\0" + bytes(2 * state.SMALL)
+    content = b"a.npz\0" + bytes(2 * SESSION_CONTENT_BYTES)
     name = state.store_blob("decay.file", content)
     held = own_session.session().stored["decay.file"]
     assert not [part for part in held if isinstance(part, bytes) and len(part) > 100]
@@ -509,64 +513,11 @@ def test_files_of_a_session_belong_to_its_address(monkeypatch):
     assert visitors.find_visitor("2") == "127.0.0.1"
 
 
-START = 135
-"""MB of the server process after each page was opened once, as measured; it starts at about 115."""
-SESSION = 0.12
-"""MB of one session, as measured with 120 of them."""
-
-
-def test_limits_in_the_documentation_add_up_to_500_mb():
-    sizes = {
-        "stored contents": blob_store.MOST,
-        "rendered pictures": render_queue.MOST,
-        "request bodies": request_bodies.MOST_BYTES,
-        "uploaded files": session_limits.MOST_UPLOADS,
-        "messages and texts": session_limits.MOST_MESSAGES,
-        "static files": static_middleware.MOST,
-        "configs of links": config_link.MOST_KEPT,
-        "configs of sessions": own_config.MOST_BYTES,
-    }
-    pages = session_limits.MOST + session_limits.MOST_LOST
-    wanted = {"start": START, "sessions": round(SESSION * pages)}
-    wanted |= {name: round(size / 1e6) for name, size in sizes.items()}
-    text = (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
-    table = text.partition("### What it adds up to")[2].partition("\n#")[0]
-    found = {name: int(size) for name, size in re.findall(r"^\| ([a-z ]+) \| (\d+) MB \|", table, re.MULTILINE)}
-    total = found.pop("sum")
-    assert found == wanted
-    assert sum(found.values()) == total <= 500
-
-
 def test_largest_file_passes_every_limit_of_one_visitor():
-    assert picture_route.LARGEST_BODY <= request_bodies.MOST_BYTES * 3 // request_bodies.SHARE
-    assert blob_store.LARGEST < picture_route.LARGEST_BODY
+    assert REQUEST_BYTES <= ARRIVING_BYTES * 3 // SHARE_OF_BODIES
+    assert CONTENT_BYTES < REQUEST_BYTES
     settings = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["server"]
-    assert settings["maxUploadSize"] << 20 <= session_limits.UPLOADS_OF_VISITOR < blob_store.LARGEST
+    assert settings["maxUploadSize"] << 20 <= UPLOAD_BYTES_OF_VISITOR < CONTENT_BYTES
     # A pasted config of the largest size, and the values of the other controls.
-    assert LARGEST_CONFIG < settings["maxWidgetStateSize"] * 10**6 <= session_limits.LARGEST_MESSAGE
-    assert session_limits.LARGEST_MESSAGE <= session_limits.MOST_MESSAGES // session_limits.SHARE
-
-
-@pytest.mark.parametrize(
-    "limit",
-    [
-        f"{picture_route.LARGEST_BODY >> 20} MiB, {picture_route.MOST_CONTENTS} contents",
-        f"{request_bodies.MOST}, and {request_bodies.MOST_BYTES >> 20} MiB together",
-        f"{blob_store.LARGEST >> 20} MiB",
-        f"{blob_store.MOST >> 20} MiB",
-        f"{render_queue.MOST >> 20} MiB",
-        f"{session_limits.MOST}; {session_limits.MOST // session_limits.SHARE} of one user",
-        f"{session_limits.LARGEST_MESSAGE >> 20} MiB; {session_limits.MOST_MESSAGES >> 20} MiB of all pages",
-        f"{session_limits.MOST_UPLOADS >> 20} MiB; {session_limits.UPLOADS_OF_VISITOR >> 20} MiB of one user",
-        f"for users with fewer than {session_limits.FEW} open pages",
-        f"{session_limits.IDLE_SECONDS:.0f} seconds",
-        f"{page_messages.SMALL >> 10} KiB; {page_messages.LARGEST_TEXT // 1000} kB; {json_source.LARGEST >> 20} MiB",
-        f"{page_messages.RATE:.0f} per second after {page_messages.BURST:.0f}; "
-        f"{page_messages.RATE_OF_VISITOR:.0f} after {page_messages.BURST_OF_VISITOR:,.0f}",
-        f"{page_runs.AT_ONCE} at once, {page_runs.OF_VISITOR} of one user; {page_runs.MOST_THREADS} threads",
-        f"{session_limits.SECONDS:.0f} seconds; {session_limits.MOST_LOST} at once",
-        f"{IDLE_SECONDS} seconds",
-    ],
-)
-def test_documentation_names_the_limit_of_the_code(limit):
-    assert f" | {limit} | " in (ROOT / "docs" / "serving.md").read_text(encoding="utf-8")
+    assert CONFIG_BYTES < settings["maxWidgetStateSize"] * 10**6 <= MESSAGE_BYTES
+    assert MESSAGE_BYTES <= ALL_MESSAGE_BYTES // SHARE_OF_PAGES

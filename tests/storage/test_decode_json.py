@@ -26,7 +26,8 @@ from rope_viz.pages.registry import PAGES
 from rope_viz.picture.choices import StoredChoice, filed
 from rope_viz.real_models.measured_file import read_measured
 from rope_viz.real_models.text_results import read_found_keys, read_text_losses
-from rope_viz.storage.decode_json import DEEPEST, ContentError, decode_content, decode_json
+from rope_viz.storage.decode_json import ContentError, decode_content, decode_json
+from rope_viz.storage.limits import JSON_LEVELS
 from rope_viz.studies.capture_file import read_capture
 from rope_viz.studies.tensors import encode_tensors
 from tests.figures.reports import make_report, make_way
@@ -46,7 +47,7 @@ def test_unreadable_json_is_one_sentence(content):
 
 def test_readable_json_is_returned():
     assert decode_json(b'{"a": [1, null]}', "") == {"a": [1, None]}
-    decode_json(b"[" * DEEPEST + b"]" * DEEPEST, "")
+    decode_json(b"[" * JSON_LEVELS + b"]" * JSON_LEVELS, "")
 
 
 PLAIN = (
@@ -166,7 +167,7 @@ OUR_OWN = {
     "storage/decode_json.py",
     "studies/real_model.py",
     "studies/tensors.py",
-    "ui/static_middleware.py",
+    "serving/static_middleware.py",
     "ui/configs.py",
     "ui/components/sent_values.py",  # small texts with few parts, with limits of its own
     "advice/plan/runtime_instructions.py",

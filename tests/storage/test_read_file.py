@@ -9,10 +9,10 @@ import pytest
 
 from rope_viz.cli.main import main
 from rope_viz.evaluation.evaluation_plan import read_evaluation
-from rope_viz.models.formats.json_source import LARGEST_FILE
 from rope_viz.models.model_config import ModelConfig
 from rope_viz.real_models.measured_file import read_measured
 from rope_viz.storage import read_file
+from rope_viz.storage.limits import CONFIG_FILE_BYTES
 from rope_viz.storage.read_file import LargeFileError, UnreadableFileError, open_regular, read_limited
 from rope_viz.studies.capture_file import read_capture
 
@@ -23,8 +23,8 @@ DEVICES = ("/dev/zero", "/dev/full", "/dev/urandom")
 @pytest.fixture
 def pipe(tmp_path, monkeypatch):
     """A named pipe, for which nothing waits longer than an instant."""
-    monkeypatch.setattr(read_file, "NO_WRITER", 0.05)
-    monkeypatch.setattr(read_file, "SILENCE", 0.05)
+    monkeypatch.setattr(read_file, "PIPE_WRITER_SECONDS", 0.05)
+    monkeypatch.setattr(read_file, "PIPE_SILENCE_SECONDS", 0.05)
     os.mkfifo(tmp_path / "pipe")
     return tmp_path / "pipe"
 
@@ -165,4 +165,4 @@ class EndlessInput(io.RawIOBase):
 def test_standard_input_that_never_ends_has_a_limit(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(EndlessInput())))
     assert main(["table", "-"]) == 2
-    assert f"it has more than {LARGEST_FILE >> 20} MiB" in capsys.readouterr().err
+    assert f"it has more than {CONFIG_FILE_BYTES >> 20} MiB" in capsys.readouterr().err

@@ -6,7 +6,8 @@ import signal
 import pytest
 
 from rope_viz.evaluation.search_process import SearchRun
-from rope_viz.real_models.model_run import MEMORY, NICENESS, ModelRun
+from rope_viz.real_models.model_run import ModelRun
+from rope_viz.storage.limits import MODEL_RUN_MEMORY, MODEL_RUN_NICENESS
 from tests.storage.test_processes import needs_limits, needs_proc
 from tests.waiting import wait_until
 
@@ -37,7 +38,7 @@ class Lines(list):
 @needs_proc
 @pytest.mark.parametrize(("kind", "sentence"), [(ModelRun, "The model needed"), (SearchRun, "The search needed")])
 def test_run_beyond_its_memory(kind, sentence):
-    run = run_job("allocate_and_tell", MEMORY, kind)
+    run = run_job("allocate_and_tell", MODEL_RUN_MEMORY, kind)
     assert run.wait(60)
     assert run.problem.startswith(f"{sentence} more than 3 GB of memory")
 
@@ -46,7 +47,7 @@ def test_run_beyond_its_memory(kind, sentence):
 def test_run_lets_the_server_answer_first():
     run = run_job("tell_environment")
     assert run.wait(60)
-    assert run.report == [{"niceness": os.nice(0) + NICENESS, "threads": ["1", "1", "1"]}]
+    assert run.report == [{"niceness": os.nice(0) + MODEL_RUN_NICENESS, "threads": ["1", "1", "1"]}]
     assert run.problem == ""
 
 

@@ -7,6 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from rope_viz.own_files import blob_store
+from rope_viz.storage.limits import BROWSER_CONTENT_BYTES
 from rope_viz.ui import state
 from rope_viz.ui.components import navigation
 from rope_viz.ui.session import KEY, session
@@ -79,7 +80,7 @@ def test_stale_empty_fields_do_not_erase_restored_inputs():
 
 def test_too_large_inputs_do_not_block_the_others(new_session):
     name = state.store_blob("decay.typed", TYPED)
-    state.store_blob("decay.file", b"mine.npz\0" + bytes(navigation.LARGEST))
+    state.store_blob("decay.file", b"mine.npz\0" + bytes(BROWSER_CONTENT_BYTES))
     assert navigation.names() == {"decay.typed": name}
     assert list(navigation.contents()) == [name]
 

@@ -3,6 +3,7 @@
 import pytest
 import streamlit as st
 
+from rope_viz.storage.limits import REMEMBERED_ADDRESSES
 from rope_viz.ui import query_params as written
 
 
@@ -47,7 +48,7 @@ def test_picture_ranges_come_from_the_browser(browser):
 
 
 def test_only_the_last_addresses_are_remembered(browser):
-    for base in range(2 * written.RECENT):
+    for base in range(2 * REMEMBERED_ADDRESSES):
         written.write({"base": str(base)})
     assert browser(base="0") == {"base": "0"}
-    assert browser(base=str(written.RECENT)) == {"base": str(2 * written.RECENT - 1)}
+    assert browser(base=str(REMEMBERED_ADDRESSES)) == {"base": str(2 * REMEMBERED_ADDRESSES - 1)}

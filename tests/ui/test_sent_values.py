@@ -12,9 +12,9 @@ from streamlit.runtime.state.session_state import WStates
 
 from rope_viz.pages import registry
 from rope_viz.pages.registry import groups_of, titles
+from rope_viz.storage.limits import COMPONENT_NAME_CHARACTERS, COMPONENT_VALUE
 from rope_viz.ui.components import navigation, sent_values
 from rope_viz.ui.components.sent_values import (
-    LONGEST_NAME,
     Sent,
     is_link,
     is_names,
@@ -40,7 +40,7 @@ HOSTILE = {
     "a long number": "0." + "1" * 20_000,
     "half a character": SURROGATE,
     "half a character in a key": '{"\\udfff": 1}',
-    "a long text": json.dumps("x" * sent_values.LARGEST),
+    "a long text": json.dumps("x" * COMPONENT_VALUE),
     "no JSON": "{",
     "nothing": "",
 }
@@ -82,7 +82,7 @@ def test_message_has_a_turn_a_name_and_a_value():
     "other",
     [
         *({"turn": turn} for turn in (True, None, "1", 1.5, [], [[]] * 9, {}, 2**53 + 1)),
-        *({"name": name} for name in (None, 1, "x" * (LONGEST_NAME + 1), ["base"])),
+        *({"name": name} for name in (None, 1, "x" * (COMPONENT_NAME_CHARACTERS + 1), ["base"])),
         *({"value": value} for value in (None, True, "2", [2], {}, float("nan"), float("inf"), 2**60)),
     ],
     ids=str,
@@ -122,7 +122,7 @@ def test_value_is_of_its_kind(check):
 def test_every_name_that_a_picture_sends_is_short_enough():
     pages = [registry.page(group) for page in titles() for group in groups_of(page)]
     pictures = [picture.address for page in pages for picture in page.pictures.values()]
-    assert max(map(len, pictures)) + len(" present") <= LONGEST_NAME
+    assert max(map(len, pictures)) + len(" present") <= COMPONENT_NAME_CHARACTERS
 
 
 def test_names_of_stored_contents_are_few_and_short(enter_session):

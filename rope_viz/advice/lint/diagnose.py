@@ -16,10 +16,11 @@ from typing import Any, get_args
 from rope_viz.advice.lint import Finding, check, make_repairs
 from rope_viz.advice.lint.lint_context import TEXTS
 from rope_viz.embedding.spec import RopeSpec
-from rope_viz.models.formats.json_repair import LARGEST, Fix, Kind, drop_emptied_lines, repair_syntax
+from rope_viz.models.formats.json_repair import Fix, Kind, drop_emptied_lines, repair_syntax
 from rope_viz.models.formats.json_source import NotJsonError, decode_utf8, find_key_lines, read_raw
 from rope_viz.models.read_upload import read_upload
 from rope_viz.models.user_config import complete_config
+from rope_viz.storage.limits import REPAIRED_CHARACTERS
 from rope_viz.texts import Sentence
 from rope_viz.texts.outside_text import clean_json, printable
 from rope_viz.texts.sentences import describe_error, end_sentence, make_sentence
@@ -74,7 +75,7 @@ def diagnose(data: str | bytes, current: RopeSpec, name: str) -> Diagnosis:
     except NotJsonError as error:
         text = decode_utf8(data) if isinstance(data, bytes) else data
         text = clean_json(text.removeprefix("\ufeff"))
-        fixed, fixes = repair_syntax(text) if len(text) <= LARGEST else (text, ())
+        fixed, fixes = repair_syntax(text) if len(text) <= REPAIRED_CHARACTERS else (text, ())
         try:
             raw = read_raw(fixed)
         except ValueError as left:

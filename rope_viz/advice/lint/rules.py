@@ -24,7 +24,7 @@ from rope_viz.models import TEXTS as CONFIGS
 from rope_viz.models.config_reader import SECTION_KEYS, Fields, is_number
 from rope_viz.models.formats import FILE
 from rope_viz.models.formats.megatron_config import FORMAT
-from rope_viz.models.long_names import LONGEST, describe_long_names
+from rope_viz.models.long_names import describe_long_names
 from rope_viz.models.model_config import ModelConfig, from_config
 from rope_viz.models.no_rope_types import UNMISTAKABLE, letters_of
 from rope_viz.models.rope_config import ORIGINAL, PRETRAINED_TYPES, read_optional
@@ -33,6 +33,7 @@ from rope_viz.models.text_config import find_inside
 from rope_viz.runtimes import emulate
 from rope_viz.runtimes.compare import Effect, find_max_ratio
 from rope_viz.runtimes.releases import REFERENCE, RELEASES
+from rope_viz.storage.limits import NAME_CHARACTERS
 from rope_viz.texts import join
 from rope_viz.texts.texts import join_list
 
@@ -366,7 +367,7 @@ def misspelled_keys(model: ModelConfig) -> Iterator[Finding]:
         path = model.path[:depth]
         level = find_inside(model.mapping, path)
         for key, value in level.items() if isinstance(level, Mapping) else ():
-            meant = None if key in read or len(key) > LONGEST else find_meant_key(str(key), read)
+            meant = None if key in read or len(key) > NAME_CHARACTERS else find_meant_key(str(key), read)
             if meant is None:
                 continue
             hidden = [letter for letter in key if is_invisible(letter)]

@@ -26,7 +26,7 @@ from rope_viz.models.formats.gguf_layers import (
     read_layers,
     read_recurrence,
 )
-from rope_viz.models.long_names import LONGEST
+from rope_viz.storage.limits import NAME_CHARACTERS
 from rope_viz.texts import Sentence, join
 from rope_viz.texts.texts import join_items
 
@@ -114,7 +114,7 @@ def config_from_gguf(summary: Mapping[str, Any]) -> dict[str, Any]:
     own = {key.removeprefix(prefix): value for key, value in given.items() if key.startswith(prefix)}
     renamed = {new: own[old] for old, new in LOADER["renamed"].items() if old in own and new not in own}
     as_meant = {key: value for key, value in own.items() if LOADER["renamed"].get(key) not in renamed} | renamed
-    keys = HeaderKeys(name[:LONGEST], as_meant)  # in sentences, too
+    keys = HeaderKeys(name[:NAME_CHARACTERS], as_meant)  # in sentences, too
     config: dict[str, Any] = {"model_type": find_model_type(name, has_window=bool(own.get("attention.sliding_window")))}
     for key in ("general.name", "general.basename"):
         if isinstance(given.get(key), str) and "_name_or_path" not in config:

@@ -13,12 +13,11 @@ from typing import Literal, TypeAlias, get_args
 
 from rope_viz.models import TEXTS
 from rope_viz.models.formats.json_source import NotJsonError, Raw, decode_utf8, read_raw
+from rope_viz.storage.limits import REPAIRED_CHARACTERS
 from rope_viz.texts.texts import join_items, join_list
 
 Kind: TypeAlias = Literal["comma", "comment", "quotes"]
 MOST_LINES = 5
-LARGEST = 1 << 20
-"""Characters. Longer texts are refused unrepaired, because the repair looks at each comma and string."""
 # A token is a string, a comment, a comma, a closing bracket, a quote that nothing closes, or a run of the rest.
 TOKEN = re.compile(
     r"""(?P<string>"(?:[^"\\\n]|\\.)*")
@@ -99,7 +98,7 @@ def read_lenient(data: str | bytes) -> tuple[Raw, tuple[Fix, ...]]:
         return read_raw(data), ()
     except NotJsonError as error:
         text = decode_utf8(data) if isinstance(data, bytes) else data
-        repaired, fixes = repair_syntax(text) if len(text) <= LARGEST else (text, ())
+        repaired, fixes = repair_syntax(text) if len(text) <= REPAIRED_CHARACTERS else (text, ())
         if not fixes:
             raise
         try:

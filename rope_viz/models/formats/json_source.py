@@ -29,7 +29,8 @@ from rope_viz.models.formats.gguf_config import (
 from rope_viz.models.formats.gguf_keys import quote_keys
 from rope_viz.models.formats.megatron_config import config_from_megatron, find_arguments
 from rope_viz.models.formats.mistral_params import config_from_mistral, is_mistral_params
-from rope_viz.storage.decode_json import DEEPEST, is_deeper
+from rope_viz.storage.decode_json import is_deeper
+from rope_viz.storage.limits import CONFIG_BYTES, CONFIG_FILE_BYTES, JSON_LEVELS, PATH_CHARACTERS, SHORT_LIST_BYTES
 from rope_viz.storage.read_file import read_limited
 from rope_viz.texts.outside_text import clean_json
 
@@ -83,10 +84,6 @@ def describe_source(config: Mapping[str, Any]) -> str:
 
 Path: TypeAlias = tuple[str, ...]
 
-LARGEST = 4 << 20
-"""Bytes without long lists. A config.json is a few kilobytes; anything beyond is another file."""
-LARGEST_FILE = 32 << 20
-"""Bytes with long lists. Those of a quantised model with many experts take several megabytes."""
 LONG_LISTS = frozenset(
     """
         id2label label2id ignore ignored_layers modules_to_not_convert exclude exclude_modules quantized_layers
@@ -95,10 +92,6 @@ LONG_LISTS = frozenset(
     """.split()
 )
 """Keys of label lists and of lists of layers that are quantised, or are not. Nothing here reads them."""
-SHORT_LIST = 16 << 10
-"""Bytes. Shorter lists are never left out."""
-LONGEST_PATH = 1000
-"""Characters. A long key above many others would make paths of gigabytes."""
 MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 # What a failed download leaves in place of a config, by how it begins.
 OTHERS = {"version https://git-lfs": "lfs", "<": "page"}
@@ -133,21 +126,21 @@ def read_raw(data: str | bytes, *, skip_lists: bool = False) -> Raw:
     """Read the object of a JSON text. Raises `ValueError` with one sentence that tells what to do.
 
     It is a `NotJsonError` where a place in the text breaks the rules of JSON. With `skip_lists`, long lists of labels
-    and layers are read as empty; they never count towards `LARGEST`. Lone surrogates and NUL are replaced, also in
+    and layers are read as empty; they never count towards `CONFIG_BYTES`. Lone surrogates and NUL are replaced, also in
     the text that is returned: RoPE is still computed from a config with such a letter.
     """
     if data[:4] == b"GGUF":
         raise ValueError(TEXTS("json_source.gguf"))
-    if len(data) > LARGEST_FILE:
-        raise ValueError(TEXTS("json_source.large", size=LARGEST_FILE >> 20))
+    if len(data) > CONFIG_FILE_BYTES:
+        raise ValueError(TEXTS("json_source.large", size=CONFIG_FILE_BYTES >> 20))
     text = decode_utf8(data) if isinstance(data, bytes) else data
     marked = text.startswith("\ufeff")
     text = clean_json(text.removeprefix("\ufeff"))
     left_out: list[str] = []
-    if len(text) > (SHORT_LIST if skip_lists else LARGEST):
+    if len(text) > (SHORT_LIST_BYTES if skip_lists else CONFIG_BYTES):
         lists = find_long_lists(text)
-        if len(data) - sum(stop - start for _, start, stop in lists) > LARGEST:
-            raise ValueError(TEXTS("json_source.large", size=LARGEST >> 20))
+        if len(data) - sum(stop - start for _, start, stop in lists) > CONFIG_BYTES:
+            raise ValueError(TEXTS("json_source.large", size=CONFIG_BYTES >> 20))
         if skip_lists:
             text = empty_lists(text, lists)
             left_out = [name for name, _, _ in lists]
@@ -183,8 +176,8 @@ def read_raw(data: str | bytes, *, skip_lists: bool = False) -> Raw:
         raise ValueError(TEXTS("json_source.long_number")) from None
     if not isinstance(config, dict):
         raise ValueError(TEXTS("json_source.no_object", config=short_repr(config)))
-    if is_deeper(config, DEEPEST):
-        raise ValueError(TEXTS("json_source.levels", deepest=DEEPEST))
+    if is_deeper(config, JSON_LEVELS):
+        raise ValueError(TEXTS("json_source.levels", deepest=JSON_LEVELS))
     return Raw(
         to_config(config), text, tuple(find_repeated_keys(config, twice)) if twice else (), marked, tuple(left_out)
     )
@@ -203,11 +196,11 @@ def read_content(path: pathlib.Path) -> bytes:
     # Pipes and devices have no size to check, and nothing can be read from them twice.
     if path.is_file() and is_gguf(path):
         return json.dumps(summarise_header(read_header(path))).encode()
-    return read_limited(path, LARGEST_FILE)
+    return read_limited(path, CONFIG_FILE_BYTES)
 
 
 def find_long_lists(text: str) -> list[tuple[str, int, int]]:
-    """Return (key, start, stop) of every list or object of more than `SHORT_LIST` characters under a known key."""
+    """Return (key, start, stop) of every list or object under a known key that is longer than `SHORT_LIST_BYTES`."""
     found: list[tuple[str, int, int]] = []
     depth, key, begun = 0, "", (-1, 0)
     for token in KEY_OR_BRACKET.finditer(text):
@@ -221,7 +214,7 @@ def find_long_lists(text: str) -> list[tuple[str, int, int]]:
         else:
             depth -= 1
             if depth == begun[0]:
-                if token.end() - begun[1] > SHORT_LIST:
+                if token.end() - begun[1] > SHORT_LIST_BYTES:
                     found.append((name, begun[1], token.end()))
                 begun = (-1, 0)
     return found
@@ -294,7 +287,7 @@ def find_repeated_keys(part: Any, twice: Mapping[int, list[str]], path: Path = (
 def find_key_lines(text: str) -> dict[str, tuple[int, int]]:
     """Return {path of a key, joined by dots: its line and column, from 1}; of a repeated key the last one.
 
-    Paths of more than `LONGEST_PATH` characters are left out.
+    Paths of more than `PATH_CHARACTERS` characters are left out.
     """
     found: dict[str, tuple[int, int]] = {}
     stack: list[list[Any]] = []
@@ -316,6 +309,6 @@ def find_key_lines(text: str) -> dict[str, tuple[int, int]]:
         elif after is not None and after.group() == ":" and stack and word.startswith('"'):
             stack[-1][1] = json.loads(word, strict=False)
             path = [str(key) for _, key in stack]
-            if sum(map(len, path)) <= LONGEST_PATH:
+            if sum(map(len, path)) <= PATH_CHARACTERS:
                 found[".".join(path)] = (line, token.start() - last_break)
     return found

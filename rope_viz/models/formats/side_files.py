@@ -9,7 +9,8 @@ from typing import Any, TypeGuard
 
 from rope_viz.models import TEXTS
 from rope_viz.models.formats import SIDE
-from rope_viz.models.formats.json_source import LARGEST_FILE, read_raw
+from rope_viz.models.formats.json_source import read_raw
+from rope_viz.storage.limits import CONFIG_FILE_BYTES
 from rope_viz.storage.read_file import read_limited
 
 # {file: the quantization method that it means, "" for a file of its own kind}. The first one that a model has counts.
@@ -29,7 +30,7 @@ def read_side_files(folder: pathlib.Path) -> dict[str, bytes]:
     for name in SIDE_FILES:
         path = folder / name
         if path.is_file():
-            found[name] = read_limited(path, LARGEST_FILE)
+            found[name] = read_limited(path, CONFIG_FILE_BYTES)
     return found
 
 

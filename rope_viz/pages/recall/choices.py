@@ -14,7 +14,6 @@ from rope_viz.evaluation.evaluation_plan import read_evaluation
 from rope_viz.evaluation.search_results import read_search
 from rope_viz.figures.band_words import TEXTS as BAND_TEXTS
 from rope_viz.figures.compared import short_label
-from rope_viz.own_files import blob_store
 from rope_viz.pages.recall.figures import TEXTS
 from rope_viz.picture import choices
 from rope_viz.picture.band_choices import make_change_menu, make_pairs_menu
@@ -24,6 +23,7 @@ from rope_viz.picture.picture_request import Choice, PictureRequest, T
 from rope_viz.real_models.band_table import BandTable, load_band_table
 from rope_viz.real_models.measured_file import read_measured
 from rope_viz.real_models.text_results import read_found_keys, read_text_losses
+from rope_viz.storage.limits import CONTENT_BYTES
 from rope_viz.tiny_lm import attention_diagnosis, checkpoints
 from rope_viz.tiny_lm.numpy_model import TinyLm
 from rope_viz.tiny_lm.recall import LONGEST, How, Recall, interval, recall
@@ -169,7 +169,7 @@ TUNED = Several(
 )
 ASKED = choices.json_file(
     read_evaluation,
-    largest=blob_store.LARGEST,
+    largest=CONTENT_BYTES,
     key="recall.file",
     label=TEXTS("choices.file"),
     help=TEXTS("choices.file_help"),

@@ -8,7 +8,8 @@ from typing import Any
 import streamlit as st
 
 from rope_viz import web
-from rope_viz.storage.decode_json import DEEPEST, is_deeper
+from rope_viz.storage.decode_json import is_deeper
+from rope_viz.storage.limits import JSON_LEVELS
 from rope_viz.texts import cache_by_language, current_language
 from rope_viz.texts.languages import ENGLISH
 from rope_viz.texts.outside_text import clean_values, dump_printable
@@ -68,7 +69,7 @@ def component(name: str, *, root_class: str, height: int = 0) -> Any:
 
 def clean_message(message: Any) -> Any:
     """Return what a script sent without lone surrogates and NUL, None if it is nested more deeply than any message."""
-    return None if is_deeper(message, DEEPEST) else clean_values(message)
+    return None if is_deeper(message, JSON_LEVELS) else clean_values(message)
 
 
 def copy_button(key: str, label: str, text: str) -> None:

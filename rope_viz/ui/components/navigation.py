@@ -14,15 +14,13 @@ import streamlit as st
 from rope_viz.own_files import blob_store
 from rope_viz.pages import registry
 from rope_viz.picture.choices import StoredChoice
+from rope_viz.storage.limits import BROWSER_CONTENT_BYTES
 from rope_viz.ui import own_config, state
 from rope_viz.ui.components.component import clean_message, component
 from rope_viz.ui.components.sent_values import any_of, is_link, is_names
 from rope_viz.ui.session import session
 from rope_viz.ui.state import make_stored
 from rope_viz.ui.visitors import session_reader
-
-LARGEST = 3 << 20
-"""Bytes of one stored content: a tab's storage holds about five million characters."""
 
 
 @functools.cache
@@ -36,7 +34,7 @@ def choices() -> dict[str, StoredChoice[Any]]:
 def names() -> dict[str, str]:
     """Return this session's storable contents: key -> content name."""
     stored = session().stored
-    return {key: stored[key].name for key in choices() if key in stored and stored[key].size <= LARGEST}
+    return {key: stored[key].name for key in choices() if key in stored and stored[key].size <= BROWSER_CONTENT_BYTES}
 
 
 def contents() -> dict[str, str]:
@@ -58,7 +56,7 @@ def bring_back(sent: Mapping[str, Any]) -> None:
         choice = choices().get(key)
         if choice is None or key in mine:
             continue
-        if not isinstance(text, str) or len(text) > LARGEST * 4 // 3 + 4:
+        if not isinstance(text, str) or len(text) > BROWSER_CONTENT_BYTES * 4 // 3 + 4:
             continue
         try:
             salted = base64.b64decode(text, validate=True)

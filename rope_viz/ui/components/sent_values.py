@@ -16,23 +16,18 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.runtime.state import session_state
 from streamlit.runtime.state.session_state import WStates
 
-LARGEST = 64 << 10
-"""Characters of a component's state."""
-MOST_PARTS, MOST_BRACKETS = 500, 20
-"""Commas and brackets outside of texts: a link has some thirty commas, and no message more than six brackets."""
-LONGEST_NUMBERS = 16 << 10
-"""Characters outside of texts."""
-LONGEST_NAME = 40
-"""Characters of a message's name, such as "frequencies/wavelengths present"."""
-LONGEST_TEXT = 16_000
-"""Characters of a text that a component sends: an address or a line."""
-MOST_NAMES, LONGEST_CONTENT_NAME = 32, 43
-"""Names of stored contents: 32 of 43 characters (`own_files/blob_store.py`)."""
-LARGEST_NUMBER = 2**53
-"""The largest whole number that JavaScript counts exactly; times in milliseconds are below it."""
-
-LONGEST_WHOLE = 20
-"""Digits of a whole number, with its sign."""
+from rope_viz.storage.limits import (
+    ADDRESS_CHARACTERS,
+    COMPONENT_BRACKETS,
+    COMPONENT_COMMAS,
+    COMPONENT_NAME_CHARACTERS,
+    COMPONENT_NUMBER_CHARACTERS,
+    COMPONENT_VALUE,
+    CONTENT_NAME_CHARACTERS,
+    CONTENT_NAMES,
+    LARGEST_WHOLE_NUMBER,
+    WHOLE_NUMBER_DIGITS,
+)
 
 Check = Callable[[Any], bool]
 
@@ -45,7 +40,7 @@ class Sent(NamedTuple):
     value: Any
 
 
-def read_json(text: str, largest: int = LARGEST) -> Any:
+def read_json(text: str, largest: int = COMPONENT_VALUE) -> Any:
     """Return a small JSON value, None for anything else.
 
     That is also NaN, a huge number, a deep list, and half a surrogate pair.
@@ -64,11 +59,15 @@ def read_json(text: str, largest: int = LARGEST) -> Any:
 def is_simple(text: str) -> bool:
     """True if a JSON text has few parts. Its strings may be long."""
     plain = text.replace("\\\\", "").replace('\\"', "")
-    if plain.count('"') > 2 * MOST_PARTS:
+    if plain.count('"') > 2 * COMPONENT_COMMAS:
         return False
     outside = "".join(plain.split('"')[::2])
     brackets = outside.count("[") + outside.count("{")
-    return len(outside) <= LONGEST_NUMBERS and outside.count(",") <= MOST_PARTS and brackets <= MOST_BRACKETS
+    return (
+        len(outside) <= COMPONENT_NUMBER_CHARACTERS
+        and outside.count(",") <= COMPONENT_COMMAS
+        and brackets <= COMPONENT_BRACKETS
+    )
 
 
 def _refuse(text: str) -> NoReturn:
@@ -81,7 +80,7 @@ def _read_float(text: str) -> float:
 
 
 def _read_int(text: str) -> int:
-    return int(text) if len(text) <= LONGEST_WHOLE else _refuse(text)
+    return int(text) if len(text) <= WHOLE_NUMBER_DIGITS else _refuse(text)
 
 
 def read_message(message: Any, takes: Check) -> Sent | None:
@@ -92,14 +91,14 @@ def read_message(message: Any, takes: Check) -> Sent | None:
     if not isinstance(message, Mapping):
         return None
     turn, name, value = message.get("turn"), message.get("name"), message.get("value")
-    if not is_whole(turn) or not isinstance(name, str) or len(name) > LONGEST_NAME or not takes(value):
+    if not is_whole(turn) or not isinstance(name, str) or len(name) > COMPONENT_NAME_CHARACTERS or not takes(value):
         return None
     return Sent(turn, name, value)
 
 
 def is_whole(value: Any) -> TypeGuard[int]:
     """True for a whole number of a size that JavaScript can count to."""
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST_NUMBER
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= LARGEST_WHOLE_NUMBER
 
 
 def is_number(value: Any) -> bool:
@@ -109,7 +108,7 @@ def is_number(value: Any) -> bool:
 
 def is_text(value: Any) -> bool:
     """True for a text of a line or an address."""
-    return isinstance(value, str) and len(value) <= LONGEST_TEXT
+    return isinstance(value, str) and len(value) <= ADDRESS_CHARACTERS
 
 
 def is_positions(value: Any) -> bool:
@@ -122,17 +121,17 @@ def is_link(value: Any) -> bool:
     if not isinstance(value, Mapping) or set(value) != {"page", "query"}:
         return False
     page, query = value["page"], value["query"]
-    if not isinstance(page, str) or len(page) > LONGEST_NAME or not isinstance(query, Mapping):
+    if not isinstance(page, str) or len(page) > COMPONENT_NAME_CHARACTERS or not isinstance(query, Mapping):
         return False
     texts = [*query, *query.values()]
-    return all(isinstance(text, str) for text in texts) and sum(map(len, texts)) <= LONGEST_TEXT
+    return all(isinstance(text, str) for text in texts) and sum(map(len, texts)) <= ADDRESS_CHARACTERS
 
 
 def is_names(value: Any) -> bool:
     """True for names of stored contents."""
-    if not isinstance(value, list) or len(value) > MOST_NAMES:
+    if not isinstance(value, list) or len(value) > CONTENT_NAMES:
         return False
-    return all(isinstance(name, str) and len(name) <= LONGEST_CONTENT_NAME for name in value)
+    return all(isinstance(name, str) and len(name) <= CONTENT_NAME_CHARACTERS for name in value)
 
 
 def any_of(*checks: Check) -> Check:
