@@ -6,8 +6,9 @@ import streamlit as st
 
 from rope_viz.models import spec_url
 from rope_viz.models.catalog import catalog
-from rope_viz.own_files import config_link, own_file
-from rope_viz.own_files.outside import read_outside
+from rope_viz.own_files import config_link
+from rope_viz.own_files.admit import admit_text
+from rope_viz.own_files.outside import SentContent
 from rope_viz.pages import compare
 from rope_viz.picture.picture_request import PictureRequest
 from rope_viz.texts import Texts
@@ -15,6 +16,7 @@ from rope_viz.texts.sentences import remove_period
 from rope_viz.ui import controls, page, query_params, state, upload
 from rope_viz.ui.notes import warn
 from rope_viz.ui.session import session
+from rope_viz.ui.visitors import session_reader
 
 TEXTS = Texts("compare")
 
@@ -42,9 +44,9 @@ def show() -> None:
 
 def _cut_old_link(request: PictureRequest) -> None:
     """Write the second config anew into the address, which is copied, if a link of an older release held more."""
-    text = state.local(compare.WITH.key)
-    if text and text not in catalog() and request[compare.WITH] not in catalog() and request[compare.WITH] != text:
-        state.set_param(compare.WITH.key, request[compare.WITH], default="")
+    text, second = state.local(compare.WITH.key), request[compare.WITH]
+    if text and text not in catalog() and second.own is not None and second.name != text:
+        state.set_param(compare.WITH.key, second.name, default="")
 
 
 def _models(request: PictureRequest) -> None:
@@ -67,7 +69,7 @@ def _models(request: PictureRequest) -> None:
 
 def _second_menu(request: PictureRequest) -> None:
     """Show the menu of second models, the user's own first."""
-    key, value = "choice.compare.with", request[compare.WITH]
+    key, value = "choice.compare.with", request[compare.WITH].name
     names = {name: model.name for name, model in catalog().items()}
     if value not in names:
         names = {value: TEXTS("own_name")} | names
@@ -101,7 +103,7 @@ def _read(content: str | bytes) -> None:
     """Make a config the second model, or say why it is none."""
     query_params.catch_up()
     try:
-        text = config_link.write_config(read_outside(own_file.read_stored, content)[0])
+        text = config_link.write_config(session_reader().read(SentContent(admit_text, content))[0])
     except ValueError as error:
         session().problems["second"] = str(TEXTS("refused", error=remove_period(str(error))))
         return
@@ -112,7 +114,7 @@ def _read(content: str | bytes) -> None:
 
 
 def _take(text: str, request: PictureRequest | None = None) -> None:
-    default = "" if request is None else compare.WITH.default(request)
+    default = "" if request is None else compare.WITH.default(request).name
     state.set_param(compare.WITH.key, text, default=default)
     # The two models may have another length in common.
     state.set_param(compare.LENGTH.key, "", default="")
@@ -128,10 +130,10 @@ def _swap(request: PictureRequest) -> None:
         if not first:
             session().problems["second"] = str(TEXTS("too_long"))
             return
-    if second in catalog():
-        state.choose_model(second, spec_url.main_layer_of(second))
+    if second.own is None:
+        state.choose_model(second.name, spec_url.main_layer_of(second.name))
     else:
-        state.adopt(config_link.read_config(second))
+        state.adopt(second.own)
     _take(first)
 
 

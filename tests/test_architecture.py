@@ -420,3 +420,14 @@ def test_a_child_process_has_the_environment_of_its_parent():
                     if "environ" not in text and not names & (made | given):
                         offenders.append(f"{name_of(path)}:{node.value.lineno} {text}")
     assert not offenders
+
+
+def test_no_reader_of_contents_is_a_global_that_a_server_swaps():
+    """What reads contents from outside is handed down: by the server to its routes and connections."""
+    swapped = []
+    for path in SOURCES:
+        for node in ast.walk(parsed(path)):
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            named = [ast.unparse(target) for target in targets if isinstance(target, ast.Attribute)]
+            swapped += [f"{path}: {name}" for name in named if name.startswith("outside.")]
+    assert swapped == []

@@ -127,10 +127,11 @@ def draw(parsed: argparse.Namespace, length: int) -> bytes:
 
     first, second = named_model(parsed.model), named_model(parsed.other)
     own = single_axis_upload(read_config(parsed.model)) if first == spec_url.CUSTOM else None
-    other = second
+    other = compare.Second(second)
     if second == spec_url.CUSTOM:
-        other = config_link.write_config(single_axis_upload(read_config(parsed.other)))
-        if not other:
+        upload = single_axis_upload(read_config(parsed.other))
+        other = compare.Second(config_link.write_config(upload), upload)
+        if not other.name:
             raise ValueError(f"{parsed.other}: this config is too long for a picture's address; name it first")
     given = {compare.WITH.key: other, compare.LENGTH.key: length}
     subject = Subject(RopeSpec(), first, "" if own is None else own.layer, own)

@@ -147,6 +147,18 @@ class ModelConfig:
         with normalise_errors():
             return build_specs(self.fields, self.rope_parameters)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep the embeddings for another process, which then need not be computed again, and not the records."""
+        fields = {each.name for each in dataclasses.fields(self)}
+        return {name: value for name, value in vars(self).items() if name in fields or name == "specs"}
+
+    def with_mapping(self, mapping: Mapping[str, Any]) -> ModelConfig:
+        """Return a config that differs in nothing that RoPE reads, so its embeddings stay as they were computed."""
+        changed = dataclasses.replace(self, mapping=dict(mapping))
+        if "specs" in vars(self):
+            vars(changed)["specs"] = self.specs
+        return changed
+
     @functools.cached_property
     def main_layer(self) -> str:
         """The layer type that the config is about: that of the picked model, else the usual one."""
@@ -254,6 +266,11 @@ class ModelConfig:
         except ValueError as error:
             return (describe_error(error),)
         return ()
+
+
+def as_model_config(source: Source) -> ModelConfig:
+    """Return a config that was read as it is, any other source as `ModelConfig.read` reads it."""
+    return source if isinstance(source, ModelConfig) else ModelConfig.read(source)
 
 
 def find_published_wrapper(config: Mapping[str, Any]) -> str:

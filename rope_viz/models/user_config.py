@@ -27,13 +27,15 @@ SIZES = ("head_dim", "hidden_size", "max_position_embeddings", "num_attention_he
 class Upload:
     """A user's own config: its name, the embedding of each layer type, and a sentence for all that was assumed.
 
-    `results` caches what was computed from it.
+    `reading` is the config as it was read, if `specs` are computed from `config` alone. `results` caches what was
+    computed from it.
     """
 
     name: str
     config: Mapping[str, Any] = field(hash=False)
     specs: Mapping[str, RopeSpec] = field(hash=False)
     notes: tuple[str, ...] = ()
+    reading: ModelConfig | None = field(default=None, repr=False, compare=False)
     results: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
@@ -46,7 +48,7 @@ class Upload:
     @functools.cached_property
     def model_config(self) -> ModelConfig:
         """The config as it was read."""
-        return ModelConfig.read(self.config)
+        return self.reading or ModelConfig.read(self.config)
 
 
 def parse_config(text: str | bytes, notes: list[str] | None = None, *, skip_lists: bool = False) -> dict[str, Any]:

@@ -7,7 +7,6 @@ content on every server: a client that has the content can send it to a server t
 from __future__ import annotations
 
 import base64
-import functools
 import hashlib
 import re
 import secrets
@@ -16,9 +15,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from rope_viz.own_files.outside import read_outside
+from rope_viz.own_files.outside import HERE, Content, Reader
 from rope_viz.storage.byte_cache import ByteCache
-from rope_viz.storage.decode_json import ContentError, decode_content
+from rope_viz.storage.decode_json import ContentError
 from rope_viz.storage.limits import CONTENT_BYTES, CONTENT_OVERHEAD_BYTES, SHARE_OF_STORE, STORE_BYTES
 from rope_viz.texts import Texts
 
@@ -95,22 +94,31 @@ class Store:
         blob = self._blobs.peek(name)
         return None if blob is None else blob.salted
 
-    def load(self, name: str, decode: Callable[[bytes], T]) -> T:
+    def load(self, name: str, decode: Callable[[bytes], T], reader: Reader = HERE) -> T:
         """Return the decoded content. Raise `UnknownError`, or `ContentError` if `decode` refuses it.
 
         The value is cached if it fits into the visitor's share of the store; otherwise it is decoded again next time.
         """
+        return reader.read(StoredContent(name, decode, self))[0]
+
+    def content(self, name: str) -> bytes:
+        """Return a content without its salt. Raise `UnknownError` if it is not stored."""
         found = self._blobs.get(name)
         if found is None:
             raise UnknownError(name)
-        if decode in found.values:
-            cached: T = found.values[decode]
-            return cached
-        value, size = decode_content(functools.partial(read_outside, decode), found.salted[SALT:])
+        return found.salted[SALT:]
+
+    def find_value(self, name: str, decode: Callable[[bytes], T]) -> tuple[T] | None:
+        """Return the cached value of a decoder in a tuple, None if there is none."""
+        found = self._blobs.get(name)
+        return None if found is None or decode not in found.values else (found.values[decode],)
+
+    def keep_value(self, name: str, decode: Callable[[bytes], T], value: T, size: int) -> None:
+        """Cache a value of so many bytes if it fits into the share of the visitor who sent the content."""
         with self._lock:
-            if decode not in found.values and self._blobs.grow(name, found, size):
+            found = self._blobs.peek(name)
+            if found is not None and decode not in found.values and self._blobs.grow(name, found, size):
                 found.values[decode] = value
-        return value
 
     def note_large_value(self, name: str) -> None:
         """Remember that the value of a content is too large for the server process."""
@@ -131,3 +139,24 @@ class Store:
 
 STORE = Store()
 """The store of this process."""
+
+
+@dataclass(frozen=True)
+class StoredContent(Content[T]):
+    """A content of a store by its name, as a decoder reads it."""
+
+    name: str
+    decode: Callable[[bytes], T]
+    store: Store = field(default_factory=lambda: STORE)
+
+    def call(self) -> tuple[Callable[..., T], tuple[Any, ...]]:
+        return self.decode, (self.store.content(self.name),)
+
+    def find(self) -> tuple[T] | None:
+        return self.store.find_value(self.name, self.decode)
+
+    def keep(self, value: T, size: int) -> None:
+        self.store.keep_value(self.name, self.decode, value, size)
+
+    def explain(self, error: ValueError) -> ValueError:
+        return ContentError(str(error))

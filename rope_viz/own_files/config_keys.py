@@ -245,12 +245,13 @@ def cut_text(key: str, text: str) -> str | None:
 # --- Configs
 
 
-def cut_config(config: Mapping[str, Any]) -> dict[str, Any]:
+def cut_config(config: Mapping[str, Any], model: ModelConfig | None = None) -> dict[str, Any]:
     """Return the config as it may be shown to others: without the user's names, paths, sentences and secrets.
 
-    A name that helped to recognise a model of the catalog is replaced by that of the catalog.
+    A name that helped to recognise a model of the catalog is replaced by that of the catalog. `model` is the same
+    config if the caller has read it.
     """
-    read = ModelConfig.read(config)
+    read = model or ModelConfig.read(config)
     found = cut_object(config, find_named_keys(read))
     name = find_catalog_name(read)
     return {**found, OWN_NAME: name} if name and read_own_name(config) else found

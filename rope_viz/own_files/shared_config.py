@@ -4,31 +4,76 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from rope_viz.advice.memory.stored_size import keep_storage
 from rope_viz.embedding.spec import RopeSpec
 from rope_viz.models.config_reader import name_config
 from rope_viz.models.formats import SIDE
-from rope_viz.models.read_upload import has_several_axes, multi_axis_upload, single_axis_upload
+from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.read_upload import make_upload, make_upload_of, normalise_config
 from rope_viz.models.rope_parameters import LAYER_TYPES
 from rope_viz.models.spec_url import Subject
-from rope_viz.models.user_config import Upload
+from rope_viz.models.user_config import Upload, parse_config
 from rope_viz.own_files.config_cache import cache_by_config
-from rope_viz.own_files.config_keys import PLAIN_NAME, cut_config
+from rope_viz.own_files.config_keys import PLAIN_NAME, PRIVATE, cut_config
+
+
+class Shown(NamedTuple):
+    """What of a config may be shown, and its upload as others read it: None if they cannot."""
+
+    config: dict[str, Any]
+    upload: Upload | None
+
+
+@cache_by_config(1)
+def read_shown(own: Upload) -> Shown:
+    """Return what of a config may be shown. Its upload is the config itself if others read the same object."""
+    cut = cut_config(own.config, own.model_config)
+    try:
+        # As the text of a link is read: one that says NaN cannot be.
+        config = parse_config(json.dumps(cut), skip_lists=True)
+        read_as, _ = normalise_config(config, current=RopeSpec())
+        # Embeddings follow from the config alone, so equal configs need not be read twice.
+        if own.reading is not None and read_as == own.config:
+            return Shown(cut, own)
+        # Nor are those computed twice that differ in keys that RoPE does not read. Lengths also follow from names.
+        if own.reading is not None and is_read_alike(own.reading, read_as):
+            return Shown(cut, make_upload_of(own.reading.with_mapping(read_as), read_as))
+        return Shown(cut, make_upload(config, current=RopeSpec()))
+    except (ValueError, ArithmeticError, RecursionError):
+        return Shown(cut, None)
+
+
+def is_read_alike(model: ModelConfig, config: Mapping[str, Any]) -> bool:
+    """Return whether a config differs from one that was read in keys only that RoPE does not read."""
+    # The catalog's remarks may name a wrapper, which decides about defaults.
+    return not model.wrapper and drop_private(model.mapping) == drop_private(config)
+
+
+def drop_private(part: Any) -> Any:
+    """Return a config, or a part of one, without the keys that name the user's files and modules."""
+    if isinstance(part, Mapping):
+        return {key: drop_private(value) for key, value in part.items() if key not in PRIVATE}
+    return [drop_private(each) for each in part] if isinstance(part, (list, tuple)) else part
+
+
+def hide(own: Upload) -> Upload:
+    """Return the upload of what of a config may be shown, itself if that is all of it. Raise `ValueError`."""
+    cut = cut_config(own.config, own.model_config)
+    return own if cut == own.config else make_upload(cut, current=RopeSpec())
 
 
 @cache_by_config(1)
 def share_config(own: Upload) -> Upload:
     """Return a user's config without the texts and keys that stay with its owner, and with the same embeddings."""
-    cut = cut_config(count_storage(own).config)
-    if cut == own.config:
+    shown = read_shown(count_storage(own))
+    if shown.config == own.config:
         return own
-    shown = read_cut(cut)
-    if shown is not None and shown.specs == own.specs:
-        return shown
+    if shown.upload is not None and shown.upload.specs == own.specs:
+        return shown.upload
     # It cannot be read without what was cut, such as names of layers.
-    return Upload(name_config(cut), cut, name_layers(own.specs))
+    return Upload(name_config(shown.config), shown.config, name_layers(own.specs))
 
 
 def count_storage(own: Upload) -> Upload:
@@ -36,14 +81,6 @@ def count_storage(own: Upload) -> Upload:
     if SIDE in own.config or not any(own.config.get(key) for key in ("quantization_config", "compression_config")):
         return own
     return keep_storage(own, json.dumps(own.config), {})
-
-
-def read_cut(config: dict[str, Any]) -> Upload | None:
-    """Return the upload of a config that was cut, None if it cannot be read."""
-    try:
-        return multi_axis_upload(config) if has_several_axes(config) else single_axis_upload(config)
-    except (ValueError, ArithmeticError, RecursionError):
-        return None
 
 
 def name_layers(specs: Mapping[str, RopeSpec]) -> dict[str, RopeSpec]:

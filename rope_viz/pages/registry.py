@@ -104,13 +104,6 @@ def kept_choices() -> dict[str, StoredChoice[Any]]:
     return {choice.key: choice for name in PAGES for choice in page(name).choices if isinstance(choice, StoredChoice)}
 
 
-def decode_content_of(key: str, content: bytes) -> Any:
-    """Return what a choice reads from a content. Raise `ValueError` as its decoder does."""
-    found = next(choice for choice in page(key.partition(".")[0]).choices if choice.key == key)
-    assert isinstance(found, StoredChoice)
-    return found.decode(content)
-
-
 def text_of(name: str, key: str) -> str:
     """Return an entry of a page's or a group's own texts."""
     return Texts(PAGES.get(name, name).removeprefix("rope_viz.pages.").replace(".", "/"))(key)

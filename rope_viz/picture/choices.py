@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from rope_viz.embedding.spec import Knob, short_repr
 from rope_viz.models import spec_url
-from rope_viz.own_files import blob_store
-from rope_viz.own_files.blob_store import require_size
+from rope_viz.own_files.blob_store import StoredContent, require_size
+from rope_viz.own_files.outside import HERE, Content, Reader
 from rope_viz.picture.picture_request import Choice, PictureRequest, T, always
 from rope_viz.storage.limits import CONTENT_BYTES, NUMBERS_FILE_BYTES
 from rope_viz.storage.read_file import read_limited
@@ -350,6 +350,7 @@ class StoredChoice(Choice[StoredValue[T] | None]):
 
     reads_outside: ClassVar[bool] = True
     decode: Callable[[bytes], T]
+    """A function of a module, which another process finds."""
     load: Callable[[str], bytes]
     check: Callable[[StoredValue[T], PictureRequest], object] = accept_any
     instead: Translated = Translated(TEXTS("controls.not_used"))
@@ -362,7 +363,13 @@ class StoredChoice(Choice[StoredValue[T] | None]):
         return None
 
     def parse(self, text: str) -> StoredValue[T] | None:
-        return StoredValue(text, blob_store.STORE.load(text, self.decode))
+        return self.read(text, HERE)
+
+    def name_content(self, text: str) -> Content[T]:
+        return StoredContent(text, self.decode)
+
+    def read(self, text: str, reader: Reader) -> StoredValue[T] | None:
+        return StoredValue(text, reader.read(self.name_content(text))[0])
 
     def text(self, value: StoredValue[T] | None) -> str:
         return "" if value is None else value.name
@@ -402,12 +409,15 @@ def load_bytes(written: str) -> bytes:
     return read_limited(written, CONTENT_BYTES)
 
 
+def decode_file(read: Callable[[bytes], T], largest: int, content: bytes) -> T:
+    """Return what a function reads from a stored file of at most `largest` bytes."""
+    require_size(content, largest)
+    return read(data_of(content))
+
+
 def json_file(read: Callable[[bytes], T], *, largest: int = NUMBERS_FILE_BYTES, **more: Any) -> StoredChoice[T]:
     """Make a choice of a JSON file of at most `largest` bytes that `read` decodes."""
-
-    def decode(content: bytes) -> T:
-        require_size(content, largest)
-        return read(data_of(content))
-
+    # Partials of functions of modules, because another process reads the content.
+    decode = functools.partial(decode_file, read, largest)
     load = functools.partial(load_file, largest=largest)
     return StoredChoice(decode=decode, load=load, suffixes=(".json",), largest=largest, **more)

@@ -13,6 +13,7 @@ from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import Variant, make_variant
+from rope_viz.own_files.outside import Content, Reader
 from rope_viz.own_files.shared_config import share_subject
 from rope_viz.texts import Translated, current_language
 
@@ -53,6 +54,14 @@ class Choice(Generic[T]):
     def parse(self, text: str) -> T:
         """Read a value from text. Raise `ValueError` if it can never be valid."""
         raise NotImplementedError
+
+    def name_content(self, text: str) -> Content[Any] | None:
+        """Return the content from outside that a text names, None if the text is the value itself."""
+        return None
+
+    def read(self, text: str, reader: Reader) -> T:
+        """Read a value as `parse` does, its content from outside by a reader."""
+        return self.parse(text)
 
     def resolve(self, value: T, request: PictureRequest) -> T:
         """Return the nearest value that the other choices allow."""

@@ -1,9 +1,9 @@
-"""All pages by name, and the conversion between a picture's address and its request."""
+"""A picture's address as its request."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rope_viz.embedding.spec import knobs, require_number, short_repr
@@ -13,6 +13,9 @@ from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import KEYS as VARIANT_KEYS
 from rope_viz.models.variant import Variant, from_compared_models, read_variant, write_variant
 from rope_viz.own_files import blob_store, config_link, configs
+from rope_viz.own_files.blob_store import StoredContent
+from rope_viz.own_files.config_link import LinkedConfig
+from rope_viz.own_files.outside import HERE, Content, Reader
 from rope_viz.picture.choices import Borders, Number, StoredChoice
 from rope_viz.picture.page import Page
 from rope_viz.picture.picture_request import Choice, PictureRequest
@@ -27,8 +30,9 @@ LANGUAGE_KEY = "lang"
 """The query key of the language of the texts, absent for English."""
 CHOICE_KEYS = (*MODEL_KEYS, "pin", *VARIANT_KEYS, LANGUAGE_KEY)
 """Query keys of what a user chose for all pages."""
-STORED_KEYS = ("own", "spec")
-"""Query keys of stored contents, in addition to those of a page."""
+STORED: Mapping[str, Callable[[bytes], Any]] = {"own": configs.upload_of, "spec": configs.spec_of}
+"""{query key of a stored content: its decoder}, in addition to those of a page."""
+STORED_KEYS = tuple(STORED)
 OTHER_KEYS = ("pin", *VARIANT_KEYS, "view", "knob", "value", "coarse", "part", LANGUAGE_KEY, *STORED_KEYS)
 """Query keys other than those of the model and of the page's choices."""
 
@@ -39,48 +43,73 @@ FILE = "file"
 """The value of `own` in the address of a copied command: the config is in a file that the command names."""
 
 
-def read_request(page: Page, query: Mapping[str, str], own: Upload | None = None) -> PictureRequest:
+def read_request(
+    page: Page, query: Mapping[str, str], own: Upload | None = None, reader: Reader = HERE
+) -> PictureRequest:
     """Read a query. Raise `ValueError` with a sentence for anything in it that is unknown or invalid.
 
-    Lone surrogates and NUL in it are replaced. `own` is the user's config if the query comes with a file. Texts are in
-    the query's language, else the current one.
+    Lone surrogates and NUL in it are replaced. `own` is the user's config if the query comes with a file. `reader`
+    has what the query names (`list_contents`). Texts are in the query's language, else the current one.
     """
     query = clean_query(query)
     with use_language(query.get(LANGUAGE_KEY, current_language())):
-        return _read_request(page, query, own)
+        return _read_request(page, query, own, reader)
 
 
-def _read_request(page: Page, query: Mapping[str, str], own: Upload | None) -> PictureRequest:
+def _read_request(page: Page, query: Mapping[str, str], own: Upload | None, reader: Reader) -> PictureRequest:
     query = rename_models(query)
-    known = {*MODEL_KEYS, *OTHER_KEYS, *(choice.key for choice in page.choices)}
-    for key in query:
-        if key not in known:
-            raise ValueError(TEXTS("address.key", name=short_repr(key)))
-    subject, problems = read_model({key: text for key, text in query.items() if key in MODEL_KEYS}, own)
+    require_known_keys(page, query)
+    model_query = {key: text for key, text in query.items() if key in MODEL_KEYS}
+    subject, problems = read_model(model_query, own, reader)
     if problems:
         raise ValueError(" ".join(problems))
     held = {key: query[key] for key in STORED_KEYS if key in query}
     if "own" in held:
-        subject = subject._replace(own=blob_store.STORE.load(held["own"], configs.upload_of))
+        subject = subject._replace(own=reader.read(StoredContent(held["own"], STORED["own"]))[0])
     if "spec" in held:
-        subject = subject._replace(spec=blob_store.STORE.load(held["spec"], configs.spec_of))
+        subject = subject._replace(spec=reader.read(StoredContent(held["spec"], STORED["spec"]))[0])
     if subject.own is not None and subject.model != spec_url.CUSTOM:
         raise ValueError(TEXTS("address.own", custom=spec_url.CUSTOM, model=subject.model))
-    coarse, given = query.get("coarse") == "1", strict(page.choices, query)
+    coarse, given = query.get("coarse") == "1", strict(page.choices, query, reader)
     pin, view, part = pin_of(query, subject.spec.pairs), view_of(query), part_of(query)
     request = PictureRequest(subject, pin, given, view, coarse, part, held)
     request = dataclasses.replace(request, variants=variants_of(query, request.current))
     return moved(page, request, query["knob"], query.get("value", "")) if "knob" in query else request
 
 
-def read_model(params: Mapping[str, str], own: Upload | None = None) -> tuple[Subject, tuple[str, ...]]:
+def require_known_keys(page: Page, query: Mapping[str, str]) -> None:
+    """Raise `ValueError` with a sentence for a key of a query that a page does not have."""
+    known = {*MODEL_KEYS, *OTHER_KEYS, *(choice.key for choice in page.choices)}
+    for key in query:
+        if key not in known:
+            raise ValueError(TEXTS("address.key", name=short_repr(key)))
+
+
+def list_contents(page: Page, query: Mapping[str, str]) -> tuple[Content[Any], ...]:
+    """Return the contents from outside that a query names, each once, in the order in which it is read.
+
+    Raise `ValueError` with a sentence for an unknown key: nothing need be read for such a query.
+    """
+    query = rename_models(clean_query(query))
+    require_known_keys(page, query)
+    found: list[Content[Any] | None] = []
+    if config_link.KEY in query:
+        found.append(LinkedConfig(query[config_link.KEY]))
+    found += [StoredContent(query[key], decode) for key, decode in STORED.items() if key in query]
+    found += [choice.name_content(query[choice.key]) for choice in page.choices if choice.key in query]
+    return tuple(dict.fromkeys(content for content in found if content is not None))
+
+
+def read_model(
+    params: Mapping[str, str], own: Upload | None = None, reader: Reader = HERE
+) -> tuple[Subject, tuple[str, ...]]:
     """Read the query of `write_model` as `read_query` does; `own` is the config if the caller has it.
 
     Raise `ValueError` with a sentence for a config that cannot be read.
     """
     params = clean_query(params)
     if config_link.KEY in params and own is None:
-        own = config_link.read_config(params[config_link.KEY])
+        own = config_link.read_config(params[config_link.KEY], reader)
     if own is not None and params.get("model") != spec_url.CUSTOM:
         raise ValueError(TEXTS("link.model", custom=spec_url.CUSTOM))
     return spec_url.read_query(params, own)
@@ -124,22 +153,22 @@ def moved(page: Page, request: PictureRequest, name: str, value: str) -> Picture
     return dataclasses.replace(request, subject=request.subject._replace(spec=spec), pin=pin)
 
 
-def lenient(choices: Sequence[Choice[Any]], query: Mapping[str, str]) -> dict[str, Any]:
+def lenient(choices: Sequence[Choice[Any]], query: Mapping[str, str], reader: Reader = HERE) -> dict[str, Any]:
     """Read choices from a page's address: drop unreadable values and clamp numbers."""
     out: dict[str, Any] = {}
     for choice in choices:
         if choice.key in query:
             text = clean_text(query[choice.key])
             try:
-                out[choice.key] = choice.near(text) if isinstance(choice, Number) else choice.parse(text)
+                out[choice.key] = choice.near(text) if isinstance(choice, Number) else choice.read(text, reader)
             except ValueError:
                 continue
     return out
 
 
-def strict(choices: Sequence[Choice[Any]], query: Mapping[str, str]) -> dict[str, Any]:
+def strict(choices: Sequence[Choice[Any]], query: Mapping[str, str], reader: Reader = HERE) -> dict[str, Any]:
     """Read choices from a query. Raise `ValueError` with a sentence for an invalid one."""
-    return {choice.key: choice.parse(query[choice.key]) for choice in choices if choice.key in query}
+    return {choice.key: choice.read(query[choice.key], reader) for choice in choices if choice.key in query}
 
 
 def rename_models(query: Mapping[str, str]) -> Mapping[str, str]:

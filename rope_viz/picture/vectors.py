@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -58,12 +59,6 @@ def texts(
     def load(written: str) -> bytes:
         return written.encode() if written.lstrip().startswith("{") else json.dumps({"": written}).encode()
 
-    def decode(content: bytes) -> Mapping[str, str]:
-        found = decode_json(content, TEXTS("errors.typed", choice=key))
-        if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
-            raise ValueError(TEXTS("errors.typed", choice=key))
-        return found
-
     def labels(request: PictureRequest) -> Mapping[str, tuple[str, str]]:
         return {
             name: (
@@ -75,7 +70,7 @@ def texts(
 
     return StoredChoice(
         key=key,
-        decode=decode,
+        decode=functools.partial(decode_typed, key),
         load=load,
         check=lambda held, request: typed(held, request.spec, start(request)),
         typed=labels,
@@ -83,15 +78,25 @@ def texts(
     )
 
 
+def decode_typed(key: str, content: bytes) -> Mapping[str, str]:
+    """Decode the stored texts of a choice's fields. Raise `ValueError` with a sentence if the content is none."""
+    found = decode_json(content, TEXTS("errors.typed", choice=key))
+    if not isinstance(found, dict) or not all(isinstance(text, str) for text in found.values()):
+        raise ValueError(TEXTS("errors.typed", choice=key))
+    return found
+
+
+def decode_file(content: bytes) -> Mapping[str, vectors.Array]:
+    """Decode a stored file with q and k. Raise `ValueError` with a sentence if the content is none."""
+    return vectors.read_vectors(choices.name_of(content), choices.data_of(content))
+
+
 def file(key: str, **more: Any) -> StoredChoice[Mapping[str, vectors.Array]]:
     """Make a choice of a file with q and k; the stored content is the file's name and data."""
 
-    def decode(content: bytes) -> Mapping[str, vectors.Array]:
-        return vectors.read_vectors(choices.name_of(content), choices.data_of(content))
-
     return StoredChoice(
         key=key,
-        decode=decode,
+        decode=decode_file,
         load=choices.load_file,
         check=lambda held, request: from_file(held, request.spec),
         suffixes=vectors.SUFFIXES,

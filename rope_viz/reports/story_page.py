@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 from rope_viz import __version__
 from rope_viz.figures import theme
 from rope_viz.figures.hands import TEXTS
+from rope_viz.own_files.outside import HERE, Reader
 from rope_viz.pages import home
 from rope_viz.pages.learn import figures as learn
 from rope_viz.pages.registry import text_of
@@ -46,9 +47,9 @@ def home_page(message: Mapping[str, Any], app: str) -> bytes:
     return wrap_picture("hands", message, str(message["title"]), str(TEXTS("headline")), below=below)
 
 
-def draw_home(query: dict[str, str]) -> bytes:
+def draw_home(query: dict[str, str], reader: Reader = HERE) -> bytes:
     """Return the page of Home's picture. Raise `ValueError` with a sentence for a query that cannot be read."""
-    drawn = home.turning(read_address.read_request(home.PAGE, query))
+    drawn = home.turning(read_address.read_request(home.PAGE, query, reader=reader))
     assert isinstance(drawn, Clocks)
     return home_page(drawn.message, f"../?{urlencode(query)}" if query else "../")
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rope_viz.embedding.spec import FloatArray, check_length, short_repr
-from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
+from rope_viz.models.model_config import Source, as_model_config, normalise_errors
 from rope_viz.models.overrides import merge_overrides
 from rope_viz.runtimes import deepseek_v4, gguf_converter, llamacpp, mlx, paper, sglang, tensorrt, transformers, vllm
 from rope_viz.runtimes.asked_engines import find_asked
@@ -110,7 +110,7 @@ def emulate(
 def read_case(config: Source, *, length: int | None = None, layer_type: str | None = None) -> Case:
     """Return what every runtime starts from, read once for all of them. Raises `ValueError` as `emulate` does."""
     with normalise_errors():
-        return build_case(ModelConfig.read(config), layer_type, check_length(length))
+        return build_case(as_model_config(config), layer_type, check_length(length))
 
 
 def emulate_case(name: str, release: str, case: Case, flags: Mapping[str, str | float] | None = None) -> Emulation:

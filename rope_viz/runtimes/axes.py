@@ -15,7 +15,7 @@ import numpy as np
 from rope_viz.embedding.axes_spec import MIXED, STILL, AxesSpec
 from rope_viz.models.architecture import Axes, find_architecture
 from rope_viz.models.config_reader import read_model_type
-from rope_viz.models.model_config import ModelConfig
+from rope_viz.models.model_config import ModelConfig, as_model_config
 from rope_viz.models.several_axes.text import find_axes, section_keys, text_layers
 from rope_viz.multi_axis.mrope_runtimes import allocate_for_runtime, rotate_as_ggml
 from rope_viz.multi_axis.prompt_positions import lay_out, prompt_traits
@@ -91,7 +91,7 @@ class AxesAnswer:
         return f"{format_name(self.runtime.removesuffix('-4.57'))} {self.version}"
 
 
-def axes_answers(config: Mapping[str, Any]) -> tuple[AxesAnswer, ...]:
+def axes_answers(config: Mapping[str, Any] | ModelConfig) -> tuple[AxesAnswer, ...]:
     """Return every runtime's answer, transformers' first; () where the language model has one axis.
 
     Raises `ValueError` where the config cannot be read and names no sections.
@@ -99,18 +99,19 @@ def axes_answers(config: Mapping[str, Any]) -> tuple[AxesAnswer, ...]:
     kind, axes = find_model_axes(config)
     if axes is None and not section_keys(config).keys() & {"mrope_section", "xdrope_section"}:
         return ()
-    found = {runtime: allocate_in(runtime, kind, axes, config) for runtime in VERSIONS}
+    mapping = config.mapping if isinstance(config, ModelConfig) else config
+    found = {runtime: allocate_in(runtime, kind, axes, mapping) for runtime in VERSIONS}
     reference = next((spec for spec, _ in found.values() if spec is not None), None)
     return tuple(compare_with(reference, runtime, kind, *each) for runtime, each in found.items())
 
 
-def find_model_axes(config: Mapping[str, Any]) -> tuple[str, Axes | None]:
+def find_model_axes(config: Mapping[str, Any] | ModelConfig) -> tuple[str, Axes | None]:
     """Return the model type that decides about axes, the wrapper's before that of its text, and its axes."""
-    outer = read_model_type(config)
+    outer = read_model_type(config.mapping if isinstance(config, ModelConfig) else config)
     axes = find_axes(outer)
     if axes is not None:
         return outer, axes
-    inner = ModelConfig.read(config).part.kind.removesuffix("_text")
+    inner = as_model_config(config).part.kind.removesuffix("_text")
     axes = find_axes(inner)
     return (outer.removesuffix("_text") if axes is None else inner), axes
 

@@ -1,8 +1,9 @@
 """The border: every config, link, content and file from outside is read in a process with limits, in a queue.
 
-All of them pass `outside.read_outside`, and a server makes `read_at_border` its reader. Nothing is then parsed on the
-event loop, or on a thread that others need. Each visitor has one place at a time, and few are read at once. A request
-asks `Border.read_query`; the thread of a session waits for its place. What is small and cheap comes back as a value.
+A server makes one `Border` and gives it to its routes and to the connections of its pages. Nothing is then parsed on
+the event loop, or on a thread that others need. Each visitor has one place at a time, and few are read at once. A
+request asks `Border.read_query`; the thread of a session asks `Border.read`, and waits. What is small and cheap comes
+back as a value.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import contextlib
 import contextvars
 import functools
 import pickle
-from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NoReturn, TypeVar
@@ -21,8 +22,7 @@ import streamlit as st
 from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from rope_viz.own_files import config_link, outside
-from rope_viz.pages import registry
+from rope_viz.own_files.outside import HERE, Content, ReadContents, Reader
 from rope_viz.serving.long_jobs import LongJobs, NoProcessError
 from rope_viz.serving.page_runs import RUN_THREADS
 from rope_viz.serving.render_process import Reading
@@ -47,25 +47,12 @@ TEXTS = Texts("app")
 T = TypeVar("T")
 
 
-class UnreadError(Exception):
-    """A query needs a content that was not read yet."""
-
-    def __init__(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-        super().__init__(function.__name__)
-        self.function, self.arguments = function, arguments
-
-
 class LargeValueError(Exception):
     """The value of a content is too large for the server process: its picture is rendered where it was read."""
 
     def __init__(self, content: object) -> None:
         super().__init__()
         self.content = content
-
-
-Found = dict[Hashable, "tuple[Any, int] | Exception"]
-FOUND: contextvars.ContextVar[Found | None] = contextvars.ContextVar("FOUND", default=None)
-"""What was read for the query of the running thread, by function and arguments."""
 
 
 @dataclass(eq=False)
@@ -139,7 +126,7 @@ class Turns:
 
 
 class Border:
-    """The queue and the processes of a server's readings. All but `read_in_session` belongs to its event loop."""
+    """The queue and the processes of a server's readings. All but `read` belongs to its event loop."""
 
     def __init__(
         self, turns: Turns | None = None, processes: LongJobs | None = None, grace: float = READING_GRACE_SECONDS
@@ -156,12 +143,11 @@ class Border:
 
     def open(self) -> None:
         self._loop = asyncio.get_running_loop()
-        outside.READER = self.read_at_border
         self.processes.start()
 
     def close(self) -> None:
         """End the processes; contents are then read here again."""
-        outside.READER = outside.read_here
+        self._loop = None
         self.processes.shut_down()
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._threads = self._make_threads()  # for a server that starts in this process later
@@ -169,45 +155,40 @@ class Border:
     def _make_threads(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(self.turns.places, thread_name_prefix="border")
 
-    async def read_query(self, visitor: str, read: Callable[[], T], *, size: int = 0) -> T:
-        """Return what `read` makes of a query, called on a thread of the border once all contents of it were read.
+    async def read_query(
+        self, visitor: str, contents: Sequence[Content[Any]], make: Callable[[Reader], T], *, size: int = 0
+    ) -> T:
+        """Read the contents that a query names, then return what `make` makes of them on a thread of the border.
 
-        `size` is the bytes of the stored contents. Raise its `ValueError`, `QueueFullError` or `NoProcessError`, or
-        `LargeValueError` for a content whose value is too large. If this is cancelled, the reading ends.
+        `size` is the bytes of the stored contents. Raise the `ValueError` of `make`, `QueueFullError` or
+        `NoProcessError`, or `LargeValueError` for a content whose value is too large. If this is cancelled, the
+        reading ends.
         """
-        return await self._until_cancelled(
-            visitor, functools.partial(self._read_query, read), large=size > SMALL_READING_BYTES
-        )
+        read = functools.partial(self._read_query, contents, make)
+        return await self._until_cancelled(visitor, read, large=size > SMALL_READING_BYTES)
 
-    async def read_content(self, function: Callable[..., T], arguments: tuple[Any, ...], visitor: str) -> tuple[T, int]:
-        """Read one content; see `outside.read_outside`. Raise `ValueError`, `QueueFullError` or `NoProcessError`."""
+    async def read_content(self, content: Content[T], visitor: str) -> tuple[T, int]:
+        """Read one content; see `outside.Reader`. Raise `ValueError`, `QueueFullError` or `NoProcessError`."""
+        known = content.find()
+        if known is not None:
+            return known[0], 0
+        _, arguments = content.call()
         large = sum(len(each) for each in arguments if isinstance(each, (bytes, str))) > SMALL_READING_BYTES
-        return await self._until_cancelled(visitor, functools.partial(self._do, function, arguments), large=large)
+        return await self._until_cancelled(visitor, functools.partial(self._read, content), large=large)
 
-    def read_at_border(self, function: Callable[..., T], arguments: tuple[Any, ...]) -> tuple[T, int]:
-        """Read a content for a thread: that of a query, or that of a session, which waits."""
-        found = FOUND.get()
-        if found is None:
-            return self.read_in_session(function, arguments)
-        key = function, arguments
-        if key not in found:
-            raise UnreadError(function, arguments)
-        value = found[key]
-        if isinstance(value, Exception):
-            raise value
-        return value
+    def read(self, content: Content[T]) -> tuple[T, int]:
+        """Read a content while this thread waits: that of a session.
 
-    def read_in_session(self, function: Callable[..., T], arguments: tuple[Any, ...]) -> tuple[T, int]:
-        """Read a content while this thread waits. Raise `ValueError` with a sentence, also for a busy server."""
-        assert self._loop is not None
+        Raise `ValueError` with a sentence, also for a busy server.
+        """
+        if self._loop is None:
+            return HERE.read(content)  # the server has no processes yet, or any more
         with contextlib.suppress(RuntimeError):  # this thread has no event loop
             if asyncio.get_running_loop() is self._loop:
                 raise AssertionError("contents from outside are not read on the event loop")
         # A callback has its language from the session, which the event loop does not know.
         with use_language(current_language()):
-            waiting = asyncio.run_coroutine_threadsafe(
-                self.read_content(function, arguments, session_visitor()), self._loop
-            )
+            waiting = asyncio.run_coroutine_threadsafe(self.read_content(content, session_visitor()), self._loop)
         while True:
             try:
                 with RUN_THREADS.without_place():
@@ -244,33 +225,46 @@ class Border:
                 work.cancel()
             raise
 
-    async def _read_query(self, read: Callable[[], T]) -> T:
-        found: Found = {}
-        for _ in range(QUERY_CONTENTS):
-            context = contextvars.copy_context()
-            context.run(FOUND.set, found)
-            try:
-                return await asyncio.get_running_loop().run_in_executor(self._threads, context.run, read)
-            except UnreadError as unread:
-                key = unread.function, unread.arguments
-                try:
-                    found[key] = await self._do(*key, largest=LARGE_VALUE_BYTES)
-                except ValueError as error:
-                    found[key] = error
-        raise ValueError(TEXTS("stored.many_contents", most=QUERY_CONTENTS))
+    async def _read_query(self, contents: Sequence[Content[Any]], make: Callable[[Reader], T]) -> T:
+        if len(contents) > QUERY_CONTENTS:
+            raise ValueError(TEXTS("stored.many_contents", most=QUERY_CONTENTS))
+        reader = HERE if self._loop is None else await self._read_all(contents)
+        # A thread has neither the language of this task nor its other variables.
+        made = functools.partial(contextvars.copy_context().run, make, reader)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, made)
 
-    async def _do(
-        self, function: Callable[..., T], arguments: tuple[Any, ...], *, largest: int | None = None
-    ) -> tuple[T, int]:
-        """Read a content in a process; a link only once, for all who wait for it.
+    async def _read_all(self, contents: Sequence[Content[Any]]) -> ReadContents:
+        """Read contents up to the first that cannot be read, whose error meets what asks for it."""
+        values: dict[Content[Any], Any] = {}
+        for content in contents:
+            try:
+                values[content], _ = await self._read(content, largest=LARGE_VALUE_BYTES)
+            except ValueError as error:
+                values[content] = error
+                break
+        return ReadContents(values)
+
+    async def _read(self, content: Content[T], *, largest: int | None = None) -> tuple[T, int]:
+        """Read a content in a process, only once for all who wait for it.
 
         Raise `LargeValueError` for a value above `largest` bytes.
         """
-        link: Any = arguments[0] if function is config_link.read_link else None
-        known: Any = None if link is None else config_link.LINKS.get(link)
+        known = content.find()
         if known is not None:
-            return known, 0
-        result = await self.processes.do(Reading(portable(function), arguments, largest))
+            return known[0], 0
+        function, arguments = content.call()
+        try:
+            value, size = await self._do(function, arguments, largest=largest)
+        except ValueError as error:
+            raise content.explain(error) from error
+        content.keep(value, size)
+        return value, size
+
+    async def _do(
+        self, function: Callable[..., T], arguments: tuple[Any, ...], *, largest: int | None
+    ) -> tuple[T, int]:
+        """Call a function in a process. Raise `LargeValueError` for a value above `largest` bytes."""
+        result = await self.processes.do(Reading(function, arguments, largest))
         if result.failed:
             raise NoProcessError(result.problem)
         if result.problem:
@@ -280,21 +274,7 @@ class Border:
         # A large value takes a while; the event loop does not wait for it.
         load = functools.partial(pickle.loads, result.content)
         value: Any = await asyncio.get_running_loop().run_in_executor(self._threads, load)
-        if link is not None:
-            config_link.LINKS.keep(link, value, result.size)
         return value, result.size
-
-
-def portable(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that another process finds: the decoder of a choice by the key of the choice."""
-    key = decoders().get(function)
-    return function if key is None else functools.partial(registry.decode_content_of, key)
-
-
-@functools.cache
-def decoders() -> dict[Callable[..., Any], str]:
-    """Return the decoders of all choices with a stored content, and the key of a choice with each."""
-    return {choice.decode: key for key, choice in registry.kept_choices().items()}
 
 
 def is_session_open() -> bool:
@@ -309,4 +289,4 @@ def stop_run() -> NoReturn:
 
 
 BORDER = Border()
-"""The border of this process."""
+"""The border of this process, which its server opens and hands to whatever reads."""

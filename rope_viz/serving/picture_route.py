@@ -25,6 +25,7 @@ from starlette.types import Receive, Scope, Send
 from rope_viz import __version__
 from rope_viz.figures.files import Style, is_key
 from rope_viz.own_files import blob_store
+from rope_viz.own_files.outside import ReadContents, Reader
 from rope_viz.pages import home, registry
 from rope_viz.picture import export, read_address, wire_format
 from rope_viz.picture.page import Page, Picture
@@ -68,6 +69,8 @@ ALONE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inlin
 ALONE += " allow-scripts"
 
 
+NOTHING_READ = ReadContents({})
+"""The reader of a query that names no content."""
 # Pictures that clients are still reading share the room of the cache.
 GALLERY = Gallery(most=PICTURE_BYTES - UNREAD_ANSWER_BYTES)
 
@@ -205,11 +208,11 @@ async def read_asked(picture: Picture, form: str, look: Style, query: dict[str, 
     in_process = RouteJob(key, query.get("coarse") == "1", True, do_nothing, long=job)
     if is_large(page, query, contents):
         return in_process
-    read = functools.partial(read_small, picture, form, look, job)
-    if not read_address.needs_reading(page, query):
-        return read()
+    named = read_address.list_contents(page, query)
+    if not named:
+        return read_small(picture, form, look, job)
     try:
-        return await BORDER.read_query(visitor, read)
+        return await BORDER.read_query(visitor, named, functools.partial(read_small, picture, form, look, job))
     except LargeValueError as error:
         note_large_value(contents, error)
         return in_process
@@ -240,10 +243,10 @@ def note_large_value(contents: tuple[bytes, ...], error: LargeValueError) -> Non
             blob_store.STORE.note_large_value(blob_store.name_of(salted))
 
 
-def read_small(picture: Picture, form: str, look: Style, job: FileJob) -> RouteJob:
-    """Read a query whose contents are small."""
+def read_small(picture: Picture, form: str, look: Style, job: FileJob, reader: Reader = NOTHING_READ) -> RouteJob:
+    """Read a query whose contents are small. `reader` has them."""
     query, contents = job.query, job.contents
-    request = read_address.read_request(registry.page(picture.page), query)
+    request = read_address.read_request(registry.page(picture.page), query, reader=reader)
     if form != "packed" and "part" not in query:
         # A page renders slow pictures in parts; a file always holds the finished picture.
         request = picture.finished(request)
@@ -265,7 +268,8 @@ async def draw_scene(query: dict[str, str], contents: tuple[bytes, ...], visitor
     """
     if not is_large(home.PAGE, query, contents):
         try:
-            return await BORDER.read_query(visitor, functools.partial(draw_home, query))
+            named = read_address.list_contents(home.PAGE, query)
+            return await BORDER.read_query(visitor, named, functools.partial(draw_home, query))
         except LargeValueError as error:
             note_large_value(contents, error)
     job = FileJob(home.PAGE.name, home.turning.name, SCENE, Style(), query, contents)

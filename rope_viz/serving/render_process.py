@@ -14,7 +14,8 @@ from types import MappingProxyType
 from typing import Any
 
 from rope_viz.figures.files import Style
-from rope_viz.own_files import blob_store, own_file
+from rope_viz.own_files import blob_store
+from rope_viz.own_files.admit import admit_text
 from rope_viz.own_files.outside import measure
 from rope_viz.pages import registry
 from rope_viz.picture import export, read_address, wire_format
@@ -149,4 +150,4 @@ def prepare() -> None:
 def prepare_reading() -> None:
     """Load what reads configs alone. Pages are loaded when they are needed."""
     bound_store()
-    own_file.read_stored(WARM)
+    admit_text(WARM)

@@ -279,7 +279,7 @@ def middleware() -> list[Middleware]:
         Middleware(Languages),
         Middleware(ResponseParts),
         Middleware(Guard),
-        Middleware(OpenPages),
+        Middleware(OpenPages, reader=BORDER),
         Middleware(RequestBodies),
         Middleware(Packing),
     ]

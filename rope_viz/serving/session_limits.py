@@ -18,6 +18,7 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.session_manager import SessionInfo, SessionStorage
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
+from rope_viz.own_files.outside import HERE, Reader
 from rope_viz.pages.registry import ORDER
 from rope_viz.serving.page_messages import Pace, cost_of, is_run, screen
 from rope_viz.serving.static_middleware import message_page, page_of
@@ -70,8 +71,9 @@ class OpenPages:
         most: int = OPEN_PAGES,
         messages: Holdings | None = None,
         patience: float = FIRST_RUN_SECONDS,
+        reader: Reader = HERE,
     ) -> None:
-        self.app, self.patience = app, patience
+        self.app, self.patience, self.reader = app, patience, reader
         self.places = Shares(most, most // SHARE_OF_PAGES)
         self.bytes = messages or MESSAGES
         self._pages: set[OpenPage] = set()
@@ -156,6 +158,7 @@ class OpenPage:
         self.id = str(id(self))
         self.pace = Pace(MESSAGE_BURST, MESSAGE_RATE)
         self.refusal = ""
+        self.reader = pages.reader
         self.state = 0
         self.has_run = self.is_closed = False
         self.opened = self.used = time.monotonic()

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from rope_viz.advice.lint import Finding, check, repair, summary
+from rope_viz.advice.lint import Finding, check, repair
 from rope_viz.advice.plan.runtime_matrix import RuntimeCase
 from rope_viz.figures.words import footnote, plain
 from rope_viz.models import spec_url
@@ -32,11 +32,6 @@ def findings(question: RuntimeCase) -> None:
         download(TEXTS("findings.download"), _repaired(text), "repaired")
     else:
         st.markdown(TEXTS("findings.no_repair"))
-
-
-def summed_up(config: Mapping[str, Any]) -> str:
-    """Return a summary such as "1 error, 2 warnings" of the check's findings, "" if there are none."""
-    return summary(_check(json.dumps(config)))
 
 
 # Cached: a page runs with every click, and the check takes half of the time.

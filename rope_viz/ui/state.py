@@ -18,8 +18,9 @@ from rope_viz.models import spec_url
 from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.models.variant import MOST, write_variant
-from rope_viz.own_files import blob_store, config_link, configs, own_file
-from rope_viz.own_files.outside import read_outside
+from rope_viz.own_files import blob_store, config_link, configs
+from rope_viz.own_files.admit import admit_text
+from rope_viz.own_files.outside import SentContent
 from rope_viz.pages import learn, registry
 from rope_viz.pages.registry import ORDER, groups_of, titles
 from rope_viz.picture import read_address, write_address
@@ -32,7 +33,7 @@ from rope_viz.ui.language import write_language
 from rope_viz.ui.own_config import own
 from rope_viz.ui.rejected_config import dismiss
 from rope_viz.ui.session import Chosen, Stored, session, session_id
-from rope_viz.ui.visitors import session_visitor
+from rope_viz.ui.visitors import session_reader, session_visitor
 
 _SESSIONS: dict[str, set[str]] = {}
 """The sessions that name a content, by its name."""
@@ -104,7 +105,7 @@ def store_readable(choice: StoredChoice[Any], content: bytes) -> None:
     blob_store.require_size(content, choice.largest)
     name = store_blob(choice.key, content)
     try:
-        blob_store.STORE.load(name, choice.decode)
+        blob_store.STORE.load(name, choice.decode, session_reader())
     except ValueError:
         store_blob(choice.key, None)
         raise
@@ -118,7 +119,7 @@ def load_held(choice: StoredChoice[Any]) -> StoredValue[Any] | None:
     if known.small is not None and blob_store.STORE.salted(known.name) is None:
         make_stored(known.small)
     try:
-        return StoredValue(known.name, blob_store.STORE.load(known.name, choice.decode))
+        return choice.read(known.name, session_reader())
     except blob_store.UnknownError:
         return None
     except ValueError as error:
@@ -173,7 +174,8 @@ def picture_request(page: str) -> PictureRequest:
     query = st.query_params.to_dict()
     local = {choice.key: query[choice.key] for choice in choices if choice.key in query}
     remembered.choices.update(local)
-    given = read_address.lenient([choice for choice in choices if not isinstance(choice, StoredChoice)], local)
+    in_address = [choice for choice in choices if not isinstance(choice, StoredChoice)]
+    given = read_address.lenient(in_address, local, session_reader())
     given |= {
         choice.key: held for choice in choices if isinstance(choice, StoredChoice) and (held := load_held(choice))
     }
@@ -198,7 +200,7 @@ def bring_back(text: str, *, here: bool) -> None:
     are the user's changes to it and not another model.
     """
     try:
-        mine, size = read_outside(own_file.read_stored, text)
+        mine, size = session_reader().read(SentContent(admit_text, text))
     except ValueError:
         return  # from an older release, or edited by hand
     if not own_config.has_room(size):
@@ -317,7 +319,8 @@ def _open_model(params: Mapping[str, str]) -> tuple[Subject, tuple[str, ...]]:
     """Read the model of an address and take over its config; return it with a sentence for each problem."""
     text = params.get(config_link.KEY)
     try:
-        subject, problems = read_address.read_model(params, None if text is None else own_config.find_upload(text))
+        known = None if text is None else own_config.find_upload(text)
+        subject, problems = read_address.read_model(params, known, session_reader())
     except ValueError as error:
         subject, problems = read_address.read_model(without_key(params, config_link.KEY))
         problems = (TEXTS("link.numbers_only", error=error), *problems)

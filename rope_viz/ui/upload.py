@@ -15,18 +15,19 @@ from rope_viz.models.formats.side_files import split_files
 from rope_viz.models.identity.hf_cache import find_in_cache, is_model_id, model_id_of_page
 from rope_viz.models.user_config import Upload
 from rope_viz.own_files import own_file
-from rope_viz.own_files.outside import read_outside
+from rope_viz.own_files.admit import summarise_findings
+from rope_viz.own_files.outside import SentContent
 from rope_viz.storage.limits import CONFIG_FILE_BYTES, DROPPED_FILE_MIB
 from rope_viz.storage.read_file import read_limited
 from rope_viz.texts import Texts, join
 from rope_viz.texts.outside_text import clean_text
-from rope_viz.ui import configs, query_params, state
+from rope_viz.ui import query_params, state
 from rope_viz.ui.notes import warn
 from rope_viz.ui.own_config import is_from_link, own
 from rope_viz.ui.rejected_config import TEXTS as REJECTED
 from rope_viz.ui.rejected_config import reject, rejected_config
 from rope_viz.ui.session import session
-from rope_viz.ui.visitors import take_upload
+from rope_viz.ui.visitors import session_reader, take_upload
 
 TEXTS = Texts("sidebar")
 HUB_CACHE = "ROPE_VIZ_HUB_CACHE"
@@ -155,7 +156,7 @@ def has_hub_cache() -> bool:
 def _show_findings() -> None:
     mine = own()
     if mine is not None and state.current_choice().subject.model == spec_url.CUSTOM:
-        found = configs.summed_up(mine.config)
+        found = summarise_findings(mine)
         if found:
             at = state.address()
             st.page_link(state.page("model"), label=TEXTS("config.findings", summary=found), query_params=at)
@@ -165,7 +166,7 @@ def _take(content: str | bytes, name: str, side: Mapping[str, bytes] | None = No
     """Make a config the model, with the files dropped with it, or show the card that says why it is none."""
     spec, model = state.current_choice().spec, state.current_choice().subject.name
     try:
-        found, size = read_outside(own_file.read_file, content, spec, model, side)
+        found, size = session_reader().read(SentContent(own_file.read_file, content, spec, model, side))
         if isinstance(found, Upload):
             state.adopt(found, size)
             return True

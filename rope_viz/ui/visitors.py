@@ -11,6 +11,7 @@ from streamlit import runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from rope_viz.own_files.outside import HERE, Reader
 from rope_viz.storage.limits import COMPONENT_VALUE, CONFIG_BYTES
 from rope_viz.texts import Texts
 
@@ -50,6 +51,8 @@ class Connection(Protocol):
 
     refusal: str
     """The key of the sentence that says why something was left out of a message; "" if nothing was."""
+    reader: Reader
+    """What reads contents from outside for the page's session."""
 
     def keep(self, size: int) -> bool:
         """Count the bytes that the page's session keeps after a run; return whether there is room for them."""
@@ -57,6 +60,12 @@ class Connection(Protocol):
 
 CONNECTION: ContextVar[Connection | None] = ContextVar("connection", default=None)
 """The connection whose message is handled, or whose page runs."""
+
+
+def session_reader() -> Reader:
+    """Return what reads contents from outside for the running session: that of its server, else this process."""
+    page = CONNECTION.get()
+    return HERE if page is None else page.reader
 
 
 def take_refusal() -> str:

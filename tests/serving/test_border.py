@@ -2,9 +2,11 @@
 
 import asyncio
 import base64
+import contextlib
 import gc
 import io
 import json
+import pickle
 import re
 import threading
 import zlib
@@ -20,6 +22,7 @@ from rope_viz.models.read_upload import read_upload
 from rope_viz.models.spec_url import Subject
 from rope_viz.models.user_config import Upload
 from rope_viz.own_files import blob_store, config_link, configs, outside, own_file
+from rope_viz.own_files.outside import SentContent
 from rope_viz.pages import home, registry
 from rope_viz.pages.model import extend, runtimes
 from rope_viz.picture import public_address, read_address, write_address
@@ -92,9 +95,10 @@ def recorded(monkeypatch):
 
     def read(function, arguments):
         functions.append(function)
-        return outside.read_here(function, arguments)
+        return call_here(function, arguments)
 
-    monkeypatch.setattr(outside, "READER", read)
+    call_here = outside.call_here
+    monkeypatch.setattr(outside, "call_here", read)
     monkeypatch.setattr(config_link, "LINKS", config_link.Links())
     return functions
 
@@ -110,7 +114,7 @@ def test_a_callback_of_a_chinese_page_gets_its_error_in_chinese(monkeypatch, rea
 
         def drop():
             with pytest.raises(ValueError) as refused:  # noqa: PT011
-                one.read_in_session(read_upload, (b"{",))
+                one.read(SentContent(read_upload, b"{"))
             found.append(str(refused.value))
 
         callback = threading.Thread(target=drop, name="callback")
@@ -127,10 +131,10 @@ def test_each_visitor_has_one_reading_at_a_time():
         held = Held()
         held.gate = asyncio.Event()
         one = Border(Turns(2), held)
-        flood = [asyncio.ensure_future(one.read_content(len, (str(i),), "attacker")) for i in range(40)]
+        flood = [asyncio.ensure_future(one.read_content(SentContent(len, str(i)), "attacker")) for i in range(40)]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        other = asyncio.ensure_future(one.read_content(len, ("mine",), "second"))
+        other = asyncio.ensure_future(one.read_content(SentContent(len, "mine"), "second"))
         for _ in range(5):
             await asyncio.sleep(0)
         assert held.begun == [("0",), ("mine",)]
@@ -153,11 +157,11 @@ def test_a_class_behind_one_address_waits_and_more_are_refused():
         held = Held()
         held.gate = asyncio.Event()
         one = Border(Turns(2, waiting=100), held)
-        members = [asyncio.ensure_future(one.read_content(len, (str(i),), "school")) for i in range(101)]
+        members = [asyncio.ensure_future(one.read_content(SentContent(len, str(i)), "school")) for i in range(101)]
         for _ in range(3):
             await asyncio.sleep(0)
         with pytest.raises(QueueFullError):
-            await one.read_content(len, ("one more",), "school")
+            await one.read_content(SentContent(len, "one more"), "school")
         held.gate.set()
         assert len(await asyncio.gather(*members)) == 101
 
@@ -203,8 +207,8 @@ def test_large_contents_leave_a_place_for_small_ones():
         held = Held()
         held.gate = asyncio.Event()
         one = Border(Turns(2), held)
-        large = [asyncio.ensure_future(one.read_content(len, (b"0" * 100_000,), str(i))) for i in range(5)]
-        small = asyncio.ensure_future(one.read_content(len, (b"small",), "second"))
+        large = [asyncio.ensure_future(one.read_content(SentContent(len, b"0" * 100_000), str(i))) for i in range(5)]
+        small = asyncio.ensure_future(one.read_content(SentContent(len, b"small"), "second"))
         for _ in range(5):
             await asyncio.sleep(0)
         assert [len(content) for (content,) in held.begun] == [100_000, 5]
@@ -218,7 +222,7 @@ def test_large_contents_leave_a_place_for_small_ones():
 def test_reading_whose_client_left_ends(real):
     async def leave():
         one = real()
-        waiting = asyncio.ensure_future(one.read_content(sum, (range(10**12),), "a"))
+        waiting = asyncio.ensure_future(one.read_content(SentContent(sum, range(10**12)), "a"))
         await wait_for(lambda: one.processes.pids)
         (pid,) = one.processes.pids
         waiting.cancel()
@@ -239,19 +243,19 @@ def test_reading_whose_client_left_ends(real):
 )
 def test_limits_of_a_reading_are_sentences(function, argument, seconds, sentence, real):
     with pytest.raises(ContentError, match=sentence):
-        in_loop(lambda: real(seconds=seconds).read_content(function, (argument,), "a"))
+        in_loop(lambda: real(seconds=seconds).read_content(SentContent(function, argument), "a"))
 
 
 @needs_proc
 def test_link_is_read_once_in_a_process_off_the_shared_threads(real, monkeypatch):
     monkeypatch.setattr(config_link, "LINKS", config_link.Links())
-    monkeypatch.setattr(config_link, "read_here", lambda text: pytest.fail("read in the server"))
+    monkeypatch.setattr(outside, "call_here", lambda *_: pytest.fail("read in the server"))
     threads, text = [], make_link(rope_theta=77_000)
     read_request = read_address.read_request
 
-    def note(page, query):
+    def note(page, query, reader):
         threads.append(threading.current_thread().name)
-        return read_request(page, query)
+        return read_request(page, query, reader=reader)
 
     monkeypatch.setattr(read_address, "read_request", note)
 
@@ -267,7 +271,7 @@ def test_link_is_read_once_in_a_process_off_the_shared_threads(real, monkeypatch
 
     assert in_loop(twice).key
     assert set(name.rpartition("_")[0] for name in threads) == {"border"}
-    assert len(threads) == 3, "the first attempt has no config, the second and the second request have"
+    assert len(threads) == 2, "no query is read before its config is"
     assert config_link.LINKS.get(text).specs[""].base == 77_000
 
 
@@ -286,9 +290,9 @@ def test_every_route_reads_contents_behind_the_border(path, recorded, monkeypatc
 
 
 def _noting(threads, function):
-    def noted(*arguments):
+    def noted(*arguments, **options):
         threads.append(threading.current_thread().name)
-        return function(*arguments)
+        return function(*arguments, **options)
 
     return noted
 
@@ -300,7 +304,7 @@ def test_unknown_content_of_home_is_410(monkeypatch):
 
 def test_busy_border_answers_503(monkeypatch):
     class Full(Border):
-        async def read_query(self, visitor, read, *, size=0):
+        async def read_query(self, visitor, contents, make, *, size=0):
             raise QueueFullError
 
     for module in (picture_route, server):
@@ -317,7 +321,7 @@ def test_busy_border_answers_503(monkeypatch):
 )
 def test_preview_of_a_link_reads_nothing_and_passes_its_keys_on(query, recorded, monkeypatch):
     monkeypatch.setenv(public_address.SETTING, "https://example.org")
-    monkeypatch.setattr(read_address, "read_request", lambda *_: pytest.fail("read on the event loop"))
+    monkeypatch.setattr(read_address, "read_request", lambda *_, **__: pytest.fail("read on the event loop"))
     page = "heads" if "heads.measured" in query else "scaling"
     picture = next(iter(registry.page(page).pictures.values()))
     tags = link_preview.tags(page, "&".join(f"{key}={value}" for key, value in query.items()), picture)
@@ -401,7 +405,7 @@ def test_limit_of_a_dropped_config_is_a_problem_on_the_card(monkeypatch):
         raise ContentError("reading it takes more than 5 seconds of processor time")
 
     state = SimpleNamespace(current_choice=lambda: Chosen(Subject(RopeSpec())), frame_too=lambda: None)
-    monkeypatch.setattr(outside, "READER", read)
+    monkeypatch.setattr(outside, "call_here", read)
     monkeypatch.setattr(upload, "state", state)
     monkeypatch.setattr(upload, "reject", lambda name, diagnosis, repair: rejected.append(diagnosis))
     assert not upload._take("{}", "config.json")
@@ -419,12 +423,13 @@ def test_session_waits_for_its_place_on_its_own_thread(real, monkeypatch):
     name = blob_store.STORE.keep(blob_store.salt() + b'{"q": "1", "k": "2"}')
 
     async def sessions():
-        real().open()
-        found = await asyncio.gather(*(asyncio.to_thread(config_link.read_config, text) for text in texts))
+        one = real()
+        one.open()
+        found = await asyncio.gather(*(asyncio.to_thread(config_link.read_config, text, one) for text in texts))
         assert [own.specs[""].base for own in found] == [50_000, 50_001, 50_002]
-        assert await asyncio.to_thread(blob_store.STORE.load, name, typed.decode) == {"q": "1", "k": "2"}
+        assert await asyncio.to_thread(blob_store.STORE.load, name, typed.decode, one) == {"q": "1", "k": "2"}
         with pytest.raises(ValueError, match="damaged or cut off"):
-            await asyncio.to_thread(config_link.read_config, "AAAA")
+            await asyncio.to_thread(config_link.read_config, "AAAA", one)
 
     in_loop(sessions)
 
@@ -435,18 +440,19 @@ def test_event_loop_never_reads():
         one.open()
         try:
             with pytest.raises(AssertionError, match="not read on the event loop"):
-                config_link.read_config(make_link(rope_theta=99_000))
+                config_link.read_config(make_link(rope_theta=99_000), one)
         finally:
             one.close()
 
     in_loop(on_loop)
-    assert outside.READER is outside.read_here
 
 
 def test_every_choice_with_a_content_is_known_to_other_processes():
     for key, choice in registry.kept_choices().items():
-        assert border.portable(choice.decode).args[0] in registry.kept_choices(), key
-    assert border.portable(configs.upload_of) is configs.upload_of
+        reading = pickle.loads(pickle.dumps(render_process.Reading(choice.decode, (b"",))))
+        with contextlib.suppress(ValueError):
+            reading.function(b"")
+        assert type(reading.function) is type(choice.decode), key
 
 
 def make_vectors(numbers):
@@ -501,7 +507,7 @@ def test_archive_of_large_members_takes_no_small_place(monkeypatch):
 
 def test_large_value_of_home_is_drawn_in_a_process(monkeypatch):
     class Large(Border):
-        async def read_query(self, visitor, read, *, size=0):
+        async def read_query(self, visitor, contents, make, *, size=0):
             raise border.LargeValueError(content)
 
     jobs, content = [], configs.upload_bytes(read_upload(json.dumps(llama())))

@@ -24,7 +24,7 @@ from rope_viz.advice.lint import (
 from rope_viz.advice.lint import multi_axis_rules as multi_axis
 from rope_viz.advice.lint.lint_context import TEXTS, Config, Finding, Severity, place_of
 from rope_viz.models.formats.json_source import source_file
-from rope_viz.models.model_config import ModelConfig, Source, normalise_errors
+from rope_viz.models.model_config import ModelConfig, Source, as_model_config, normalise_errors
 from rope_viz.models.no_rope_types import NoRope
 from rope_viz.runtimes.compare import Effect
 from rope_viz.texts.sentences import describe_error, end_sentence
@@ -118,7 +118,7 @@ def check(config: Source, *, without: Sequence[str] = ()) -> list[Finding]:
     note "no-rope" and no other finding. Raises `ValueError` where the argument is no object.
     """
     with normalise_errors():
-        read = ModelConfig.read(config)
+        read = as_model_config(config)
         # Rules may not change what the caller holds.
         model = read if config is read else dataclasses.replace(read, mapping=copy.deepcopy(read.mapping))
     try:

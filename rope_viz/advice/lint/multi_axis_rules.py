@@ -42,11 +42,11 @@ def for_several_axes(rule: Rule) -> Rule:
     return applied
 
 
-def answers_by_runtime(config: Mapping[str, Any]) -> dict[str, AxesAnswer]:
+def answers_by_runtime(model: ModelConfig) -> dict[str, AxesAnswer]:
     """Return {runtime: its answer}."""
     from rope_viz.runtimes.axes import axes_answers
 
-    return {answer.runtime: answer for answer in axes_answers(config)}
+    return {answer.runtime: answer for answer in axes_answers(model)}
 
 
 @for_several_axes
@@ -59,7 +59,7 @@ def sections_do_not_add_up(model: ModelConfig) -> Iterator[Finding]:
     from rope_viz.models.several_axes.text import section_keys
     from rope_viz.runtimes.axes import find_model_axes
 
-    (kind, axes), found = find_model_axes(model.mapping), section_keys(model.mapping)
+    (kind, axes), found = find_model_axes(model), section_keys(model)
     name = next((key for key in ("mrope_section", "xdrope_section") if key in found), None)
     if name is None:
         return
@@ -76,7 +76,7 @@ def sections_do_not_add_up(model: ModelConfig) -> Iterator[Finding]:
         form = "silent" if axes.pattern == "interleaved" else "raises"
     default = axes is not None and sum(axes.sections) == pairs
     repaired = with_key(model.mapping, name, list(axes.sections)) if axes is not None and default else None
-    sglang = answers_by_runtime(model.mapping)["sglang"]
+    sglang = answers_by_runtime(model)["sglang"]
     rescaled = list(sglang.counts.values()) if sglang.spec is not None else TEXTS("sections-do-not-add-up.unusable")
     values = {"name": name, "counts": counts, "sum": sum(counts), "pairs": pairs, "kind": kind, "rescaled": rescaled}
     message = TEXTS(f"sections-do-not-add-up.{form}", **values)
@@ -93,13 +93,13 @@ def interleaving_by_another_key(model: ModelConfig) -> Iterator[Finding]:
     from rope_viz.models.several_axes.text import section_keys
     from rope_viz.runtimes.axes import find_model_axes
 
-    (_, axes), found = find_model_axes(model.mapping), section_keys(model.mapping)
+    (_, axes), found = find_model_axes(model), section_keys(model)
     if axes is None or axes.pattern not in ("sections", "interleaved") or "mrope_section" not in found:
         return
     wanted = axes.pattern == "interleaved"
     if bool(found.get("mrope_interleaved", False)) == wanted:
         return
-    answers = answers_by_runtime(model.mapping)
+    answers = answers_by_runtime(model)
     moved, spec = len(answers["vllm"].moved), answers["transformers"].spec
     if not moved or spec is None:
         return
@@ -116,7 +116,7 @@ def pairs_that_stand_still(model: ModelConfig) -> Iterator[Finding]:
 
     Source: `ggml_mrope_cache_init` of llama.cpp 0c1e57098, executed (tests/goldens/axes.json).
     """
-    answers = answers_by_runtime(model.mapping)
+    answers = answers_by_runtime(model)
     own = answers["transformers"].spec if answers else None
     if own is None or not answers["llama.cpp"].still:
         return
@@ -137,7 +137,7 @@ def no_rotation(model: ModelConfig) -> Iterator[Finding]:
     from rope_viz.models.several_axes.text import text_layers
     from rope_viz.runtimes.axes import find_model_axes
 
-    kind, axes = find_model_axes(model.mapping)
+    kind, axes = find_model_axes(model)
     if axes is None:
         return
     for spec in text_layers(kind, model.mapping).values():

@@ -9,7 +9,7 @@ from rope_viz.advice.memory.kv_cache import read_memory_fields
 from rope_viz.advice.memory.parameter_count import weight_bytes
 from rope_viz.advice.memory.weight_storage import list_quantizations
 from rope_viz.models.formats import SIDE
-from rope_viz.models.formats.json_source import LONG_LISTS
+from rope_viz.models.formats.json_source import LONG_LISTS, to_config
 from rope_viz.models.formats.side_files import COUNTED, add_side_files, read_side_values
 from rope_viz.models.model_config import ModelConfig, normalise_errors
 from rope_viz.models.user_config import Upload, parse_config
@@ -20,9 +20,12 @@ def keep_storage(own: Upload, content: str | bytes, files: Mapping[str, bytes]) 
 
     Raises `ValueError` that names a file that cannot be read.
     """
-    whole = ModelConfig.read(add_side_files(parse_config(content), files))
-    if not any(name in whole.mapping for name in (SIDE, "quantization_config", "compression_config", "text_config")):
+    with normalise_errors():
+        found = to_config(add_side_files(parse_config(content), files))
+    if not any(name in found for name in (SIDE, "quantization_config", "compression_config", "text_config")):
         return own
+    # It differs from the upload where that has emptied lists, by which the weights are counted.
+    whole = own.reading if own.reading is not None and found == own.config else ModelConfig.read(found)
     size = 0
     try:
         with normalise_errors():
@@ -37,4 +40,8 @@ def keep_storage(own: Upload, content: str | bytes, files: Mapping[str, bytes]) 
     if size >= 0:
         short = {key: value for key, value in side.get("quantization", {}).items() if key not in LONG_LISTS}
         side["quantization"] = {**short, COUNTED: size}
-    return replace(own, config={**own.config, SIDE: side}) if side else own
+    if not side:
+        return own
+    config = {**own.config, SIDE: side}
+    reading = None if own.reading is None else own.reading.with_mapping(config)
+    return replace(own, config=config, reading=reading)

@@ -7,6 +7,7 @@ llama.cpp 0c1e57098 and mlx-lm 0.32.2.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 import shlex
@@ -34,6 +35,8 @@ from rope_viz.texts.texts import join_clauses, join_items, join_list
 Config: TypeAlias = dict[str, Any]
 
 TOLERANCE = 1e-6
+LLAMA = {"num_hidden_layers": 32, "intermediate_size": 11_008, "vocab_size": 32_000}
+"""Defaults of transformers' Llama class, for a spec without a config."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,12 @@ def llama_config(spec: RopeSpec) -> Config:
     kind = "llama" if spec.rotary_dim == spec.head_dim else "glm4"
     heads = {"hidden_size": 32 * spec.head_dim, "num_attention_heads": 32, "head_dim": spec.head_dim}
     return {"model_type": kind, **heads, "max_position_embeddings": spec.target}
+
+
+@functools.lru_cache(256)
+def numbers_config(spec: RopeSpec) -> ModelConfig:
+    """Return a config with the numbers of an embedding that has none: that of a Llama of usual sizes."""
+    return ModelConfig.read({**write_old_keys(llama_config(spec), spec).whole, **LLAMA}, numbers_only=True)
 
 
 def check_draft(

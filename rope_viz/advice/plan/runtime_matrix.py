@@ -85,7 +85,11 @@ def config_for(subject: Subject) -> RuntimeCase:
     What none of the model's own keys can express is named in `problem`. Without a config it is that of a Llama.
     """
     spec, layer, name = subject.spec, subject.layer, subject.name
-    model = None if subject.config is None else ModelConfig.read(subject.config)
+    model = None
+    if subject.own is not None:
+        model = subject.own.model_config
+    elif subject.config is not None:
+        model = ModelConfig.read(subject.config)
     if model is not None and is_unchanged(spec, subject.start):
         return RuntimeCase(model, layer, spec, TEXTS("whose.unchanged", name=name))
     whose = TEXTS("whose.changed", name=name)

@@ -28,7 +28,7 @@ from rope_viz.embedding.spec import FloatArray, RopeSpec, short_repr
 from rope_viz.models import TEXTS
 from rope_viz.models.architecture import Axes, all_architectures, find_architecture
 from rope_viz.models.config_reader import SECTION_KEYS
-from rope_viz.models.model_config import ModelConfig, from_config
+from rope_viz.models.model_config import ModelConfig, as_model_config, from_config
 from rope_viz.models.several_axes.learned_directions import find_known_name, plain_name
 from rope_viz.models.text_config import TEXT_KEYS
 from rope_viz.texts.texts import join_items
@@ -134,10 +134,11 @@ def with_model_type(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
     return full_config
 
 
-def section_keys(config: Mapping[str, Any], layer: str = "") -> dict[str, Any]:
+def section_keys(config: Mapping[str, Any] | ModelConfig, layer: str = "") -> dict[str, Any]:
     """Return the section keys, from the language model, its layer type or the top level."""
     found: dict[str, Any] = {}
-    for place in (config, ModelConfig.read(config).part.config):
+    model = as_model_config(config)
+    for place in (config.mapping if isinstance(config, ModelConfig) else config, model.part.config):
         for source in (place, place.get("rope_parameters"), place.get("rope_scaling")):
             part = source.get(layer) if layer and isinstance(source, Mapping) and layer in source else source
             if isinstance(part, Mapping):

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from rope_viz.advice.plan.compare_models import ModelComparison, Side, compare_models, default_length
+from rope_viz.advice.plan.export import numbers_config
 from rope_viz.embedding.spec import MAX_LENGTH, short_repr
 from rope_viz.models.catalog import catalog
 from rope_viz.models.model_config import ModelConfig, read_catalog_model
 from rope_viz.models.user_config import Upload
 from rope_viz.own_files import config_link
 from rope_viz.own_files.config_cache import cache_by_config
-from rope_viz.own_files.configs import numbers_config
+from rope_viz.own_files.config_link import LinkedConfig
+from rope_viz.own_files.outside import HERE, Content, Reader
 from rope_viz.pages.compare import figures, words
 from rope_viz.pages.compare.words import TEXTS
 from rope_viz.picture.choices import length
@@ -27,27 +29,44 @@ USUAL = ("llama-3.1-8b", "qwen3-8b")
 """The default second model: the first of these that is not the first model."""
 
 
+@dataclass(frozen=True)
+class Second:
+    """A second model: the id of one of the catalog, or the value of a link with the config that it carries."""
+
+    name: str
+    own: Upload | None = field(default=None, compare=False)
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SecondModel(Choice[str]):
+class SecondModel(Choice[Second]):
     """A second model: the id of one of the catalog, or a config as the value of an address (`config_link`)."""
 
     reads_outside: ClassVar[bool] = True
 
-    def default(self, request: PictureRequest) -> str:
-        return next(name for name in USUAL if name != request.model)
+    def default(self, request: PictureRequest) -> Second:
+        return Second(next(name for name in USUAL if name != request.model))
 
-    def parse(self, text: str) -> str:
+    def parse(self, text: str) -> Second:
+        return self.read(text, HERE)
+
+    def name_content(self, text: str) -> Content[Upload] | None:
+        return None if text in catalog() else LinkedConfig(text)
+
+    def read(self, text: str, reader: Reader) -> Second:
         if text in catalog():
-            return text
+            return Second(text)
         try:
-            own = config_link.read_config(text)
+            own = config_link.read_config(text, reader)
         except ValueError as error:
             if len(text) > 60:
                 raise
             value = short_repr(text)
             raise ValueError(TEXTS("choices.invalid", name=self.key, value=value)) from error
         # A link of an older release holds more than is shown to others.
-        return config_link.write_config(own) or text
+        return Second(config_link.write_config(own) or text, own)
+
+    def text(self, value: Second) -> str:
+        return value.name
 
     def describe(self) -> str:
         return TEXTS("choices.form")
@@ -65,12 +84,11 @@ LENGTH = length(
 PAGE = Page("compare", (WITH, LENGTH), sees=lambda request: None, door="model")
 
 
-def second(text: str) -> Side:
+def second(chosen: Second) -> Side:
     """Return the second model of a choice."""
-    if text in catalog():
-        return Side(catalog()[text].name, read_catalog_model(text))
-    own = config_link.read_config(text)
-    return Side(own.name, own.model_config)
+    if chosen.own is None:
+        return Side(catalog()[chosen.name].name, read_catalog_model(chosen.name))
+    return Side(chosen.own.name, chosen.own.model_config)
 
 
 def problem(request: PictureRequest) -> str:
@@ -85,8 +103,8 @@ def problem(request: PictureRequest) -> str:
 def found(request: PictureRequest) -> ModelComparison:
     """Return the comparison. Raise `ValueError` with one sentence if RoPE of one model cannot be computed."""
     # The config that a link brought holds the comparison, so that it is counted with the link.
-    own = request.own if request[WITH] in catalog() else config_link.read_config(request[WITH])
-    return _compare(request.subject.name, config_of(request), own, request[WITH], request[LENGTH])
+    chosen = request[WITH]
+    return _compare(request.subject.name, config_of(request), chosen.own or request.own, chosen, request[LENGTH])
 
 
 def config_of(request: PictureRequest) -> ModelConfig:
@@ -122,7 +140,7 @@ def differences(request: PictureRequest) -> Table:
 
 
 @cache_by_config(64)
-def _compare(name: str, config: ModelConfig, own: Upload | None, other: str, length: int) -> ModelComparison:
+def _compare(name: str, config: ModelConfig, own: Upload | None, other: Second, length: int) -> ModelComparison:
     return compare_models(Side(name, config), second(other), length=length)
 
 

@@ -34,11 +34,16 @@ def pack_report(report: MeasurementReport) -> bytes:
     return json.dumps(dataclasses.asdict(report), indent=1, allow_nan=False).encode()
 
 
+def decode_report(content: bytes) -> MeasurementReport:
+    """Decode a stored measurement. Raise `ValueError` with a sentence if the content is none."""
+    return parse_report(content, TEXTS("problems.no_report"))
+
+
 REPORT = StoredChoice(
     key="kernels.report",
     label=TEXTS("choices.report"),
     help=TEXTS("choices.report_help"),
-    decode=lambda content: parse_report(content, TEXTS("problems.no_report")),
+    decode=decode_report,
     load=load_bytes,
 )
 PAGE = Page(

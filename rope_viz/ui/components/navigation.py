@@ -20,6 +20,7 @@ from rope_viz.ui.components.component import clean_message, component
 from rope_viz.ui.components.sent_values import any_of, is_link, is_names
 from rope_viz.ui.session import session
 from rope_viz.ui.state import make_stored
+from rope_viz.ui.visitors import session_reader
 
 
 @functools.cache
@@ -60,7 +61,7 @@ def bring_back(sent: Mapping[str, Any]) -> None:
         try:
             salted = base64.b64decode(text, validate=True)
             stored = make_stored(salted)
-            value = blob_store.STORE.load(stored.name, choice.decode)
+            value = blob_store.STORE.load(stored.name, choice.decode, session_reader())
         except (ValueError, binascii.Error):
             continue  # from an older release, or edited by hand
         mine[key] = stored

@@ -11,6 +11,7 @@ from rope_viz.advice.memory.kv_cache import DTYPES, read_memory_fields
 from rope_viz.advice.memory.layer_kinds import Layers, list_layers
 from rope_viz.advice.memory.turning_vectors import TurningVectors, find_turning_vectors
 from rope_viz.advice.memory.weight_storage import find_cache_type
+from rope_viz.advice.plan.export import numbers_config
 from rope_viz.advice.plan.extension_plan import (
     MOST_SEQUENCES,
     ExtensionPlan,
@@ -33,7 +34,6 @@ from rope_viz.models.model_config import ModelConfig
 from rope_viz.models.read_upload import is_encoder_only
 from rope_viz.models.spec_url import Subject
 from rope_viz.own_files.config_cache import cache_by_config
-from rope_viz.own_files.configs import numbers_config
 from rope_viz.pages.model.extend import figures, vector_strips, words
 from rope_viz.pages.model.extend.figures import EXTEND
 from rope_viz.pages.model.runtimes.figures import matrix
@@ -156,7 +156,7 @@ def problem(request: PictureRequest) -> str:
     """Return why there is no answer, "" if there is one."""
     if request.subject.config is not None and is_pipeline_part(request.subject.config):
         return EXTEND("problems.diffusion")
-    if request.own is not None and is_encoder_only(request.own.config):
+    if request.own is not None and is_encoder_only(request.own.config, request.own.model_config):
         return EXTEND("problems.encoder")
     try:
         _rank_ways(*_arguments(request))
@@ -329,6 +329,8 @@ def options(request: PictureRequest) -> Table:
 def _config(subject: Subject) -> ModelConfig:
     if subject.config is None:
         return numbers_config(subject.spec)
+    if subject.own is not None:
+        return subject.own.model_config
     return ModelConfig.read(subject.config, known=catalog().get(subject.model))
 
 

@@ -119,7 +119,7 @@ def diffusion(request: PictureRequest) -> str:
     if request.own is None or request.subject.config is None:
         return ""
     drawn = is_pipeline_part(request.subject.config)
-    if not drawn and not is_encoder_only(request.subject.config):
+    if not drawn and not is_encoder_only(request.subject.config, request.own.model_config):
         return ""
     kind = RUNTIMES("other_kinds.diffusion" if drawn else "other_kinds.encoder", name=plain(request.subject.name))
     return join(kind, RUNTIMES("other_kinds.axes"))
