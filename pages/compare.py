@@ -103,7 +103,7 @@ def _read(content: str | bytes) -> None:
     """Make a config the second model, or say why it is none."""
     query_params.catch_up()
     try:
-        text = config_link.write_config(session_reader().read(SentContent(admit_text, content))[0])
+        text = config_link.write_config(session_reader().read_outside(SentContent(admit_text, content))[0])
     except ValueError as error:
         session().problems["second"] = str(TEXTS("refused", error=remove_period(str(error))))
         return

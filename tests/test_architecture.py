@@ -422,7 +422,7 @@ def test_a_child_process_has_the_environment_of_its_parent():
     assert not offenders
 
 
-def test_no_reader_of_contents_is_a_global_that_a_server_swaps():
+def test_no_way_of_reading_is_a_swapped_global():
     """What reads contents from outside is handed down: by the server to its routes and connections."""
     swapped = []
     for path in SOURCES:

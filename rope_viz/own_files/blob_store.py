@@ -99,7 +99,7 @@ class Store:
 
         The value is cached if it fits into the visitor's share of the store; otherwise it is decoded again next time.
         """
-        return reader.read(StoredContent(name, decode, self))[0]
+        return reader.read_outside(StoredContent(name, decode, self))[0]
 
     def content(self, name: str) -> bytes:
         """Return a content without its salt. Raise `UnknownError` if it is not stored."""

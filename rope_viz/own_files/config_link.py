@@ -64,4 +64,4 @@ class LinkedConfig(Content[Upload]):
 
 def read_config(text: str, reader: Reader = HERE) -> Upload:
     """Return the config of a value. Raise `ValueError` with a sentence if the value is broken or too large."""
-    return reader.read(LinkedConfig(text))[0]
+    return reader.read_outside(LinkedConfig(text))[0]

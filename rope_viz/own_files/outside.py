@@ -76,7 +76,7 @@ class SentContent(Content[T]):
 class Reader(Protocol):
     """What reads contents from outside; in a server `rope_viz.serving.border.Border`, with limits."""
 
-    def read(self, content: Content[T]) -> tuple[T, int]:
+    def read_outside(self, content: Content[T]) -> tuple[T, int]:
         """Return the value of a content and the bytes of memory that it takes, 0 if it was read before.
 
         Raise `ValueError` with a sentence if it cannot be read.
@@ -86,7 +86,7 @@ class Reader(Protocol):
 class ReaderHere:
     """Reads in this process: in a command, a notebook, or a process that has limits."""
 
-    def read(self, content: Content[T]) -> tuple[T, int]:
+    def read_outside(self, content: Content[T]) -> tuple[T, int]:
         known = content.find()
         if known is not None:
             return known[0], 0
@@ -114,7 +114,7 @@ class ReadContents:
     def __init__(self, values: Mapping[Content[Any], Any]) -> None:
         self.values = values
 
-    def read(self, content: Content[T]) -> tuple[T, int]:
+    def read_outside(self, content: Content[T]) -> tuple[T, int]:
         value = self.values[content]
         if isinstance(value, ValueError):
             raise value

@@ -363,13 +363,13 @@ class StoredChoice(Choice[StoredValue[T] | None]):
         return None
 
     def parse(self, text: str) -> StoredValue[T] | None:
-        return self.read(text, HERE)
+        return self.read_value(text, HERE)
 
     def name_content(self, text: str) -> Content[T]:
         return StoredContent(text, self.decode)
 
-    def read(self, text: str, reader: Reader) -> StoredValue[T] | None:
-        return StoredValue(text, reader.read(self.name_content(text))[0])
+    def read_value(self, text: str, reader: Reader) -> StoredValue[T] | None:
+        return StoredValue(text, reader.read_outside(self.name_content(text))[0])
 
     def text(self, value: StoredValue[T] | None) -> str:
         return "" if value is None else value.name

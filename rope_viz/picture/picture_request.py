@@ -59,7 +59,7 @@ class Choice(Generic[T]):
         """Return the content from outside that a text names, None if the text is the value itself."""
         return None
 
-    def read(self, text: str, reader: Reader) -> T:
+    def read_value(self, text: str, reader: Reader) -> T:
         """Read a value as `parse` does, its content from outside by a reader."""
         return self.parse(text)
 

@@ -65,9 +65,9 @@ def _read_request(page: Page, query: Mapping[str, str], own: Upload | None, read
         raise ValueError(" ".join(problems))
     held = {key: query[key] for key in STORED_KEYS if key in query}
     if "own" in held:
-        subject = subject._replace(own=reader.read(StoredContent(held["own"], STORED["own"]))[0])
+        subject = subject._replace(own=reader.read_outside(StoredContent(held["own"], STORED["own"]))[0])
     if "spec" in held:
-        subject = subject._replace(spec=reader.read(StoredContent(held["spec"], STORED["spec"]))[0])
+        subject = subject._replace(spec=reader.read_outside(StoredContent(held["spec"], STORED["spec"]))[0])
     if subject.own is not None and subject.model != spec_url.CUSTOM:
         raise ValueError(TEXTS("address.own", custom=spec_url.CUSTOM, model=subject.model))
     coarse, given = query.get("coarse") == "1", strict(page.choices, query, reader)
@@ -160,7 +160,7 @@ def lenient(choices: Sequence[Choice[Any]], query: Mapping[str, str], reader: Re
         if choice.key in query:
             text = clean_text(query[choice.key])
             try:
-                out[choice.key] = choice.near(text) if isinstance(choice, Number) else choice.read(text, reader)
+                out[choice.key] = choice.near(text) if isinstance(choice, Number) else choice.read_value(text, reader)
             except ValueError:
                 continue
     return out
@@ -168,7 +168,7 @@ def lenient(choices: Sequence[Choice[Any]], query: Mapping[str, str], reader: Re
 
 def strict(choices: Sequence[Choice[Any]], query: Mapping[str, str], reader: Reader = HERE) -> dict[str, Any]:
     """Read choices from a query. Raise `ValueError` with a sentence for an invalid one."""
-    return {choice.key: choice.read(query[choice.key], reader) for choice in choices if choice.key in query}
+    return {choice.key: choice.read_value(query[choice.key], reader) for choice in choices if choice.key in query}
 
 
 def rename_models(query: Mapping[str, str]) -> Mapping[str, str]:

@@ -176,13 +176,13 @@ class Border:
         large = sum(len(each) for each in arguments if isinstance(each, (bytes, str))) > SMALL_READING_BYTES
         return await self._until_cancelled(visitor, functools.partial(self._read, content), large=large)
 
-    def read(self, content: Content[T]) -> tuple[T, int]:
+    def read_outside(self, content: Content[T]) -> tuple[T, int]:
         """Read a content while this thread waits: that of a session.
 
         Raise `ValueError` with a sentence, also for a busy server.
         """
         if self._loop is None:
-            return HERE.read(content)  # the server has no processes yet, or any more
+            return HERE.read_outside(content)  # the server has no processes yet, or any more
         with contextlib.suppress(RuntimeError):  # this thread has no event loop
             if asyncio.get_running_loop() is self._loop:
                 raise AssertionError("contents from outside are not read on the event loop")

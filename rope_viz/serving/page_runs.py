@@ -155,11 +155,21 @@ class OneRunRequests(ScriptRequests):
         super().__init__()
         self.has_run = False
         self.is_paused = False
+        self.is_of_script = False
+        """Whether the run itself has requested the next one: by `st.rerun`, or by opening another page."""
+        self.script_thread: threading.Thread | None = None
 
     def _request_rerun_locked(self, new_data: RerunData) -> bool:
         if len(new_data.query_string) > ADDRESS_CHARACTERS:
             new_data = dataclasses.replace(new_data, query_string="")
+        if threading.current_thread() is self.script_thread:
+            self.is_of_script = True
         return super()._request_rerun_locked(new_data)
+
+    def on_scriptrunner_yield(self) -> ScriptRequest | None:
+        """Return the request that interrupts the run, None if there is none."""
+        self.is_of_script = False
+        return super().on_scriptrunner_yield()
 
     def on_scriptrunner_ready(self) -> ScriptRequest:
         """Return the next request; end the thread after one run, even if another request has come."""
@@ -207,10 +217,12 @@ class QueuedRunner(ScriptRunner):
         CONNECTION.set(self._connection)
         self._script_thread = threading.current_thread()
         self._event_loop = self._loop_of_scripts
-        self._requests.has_run = self._requests.is_paused = False
+        self._requests.has_run = self._requests.is_paused = self._requests.is_of_script = False
+        self._requests.script_thread = self._script_thread
         try:
             self._run_script_thread()
         finally:
+            self._requests.script_thread = None
             if self._requests.is_paused:
                 self.start()
 
@@ -230,8 +242,17 @@ class QueuedRunner(ScriptRunner):
         taken.wait(EVENT_LOOP_SECONDS)
 
     def _maybe_handle_execution_control_request(self) -> None:
-        """Interrupt a run for a newer message only if it takes long and nobody waits for the place."""
-        if self._requests._state is ScriptRequestType.RERUN and self._execing and self._is_in_script_thread():
+        """Interrupt a run for a newer message only if it takes long and nobody waits for the place.
+
+        A run that asks for another one, as a link to another page does, ends there.
+        """
+        is_message = not self._requests.is_of_script
+        if (
+            is_message
+            and self._requests._state is ScriptRequestType.RERUN
+            and self._execing
+            and self._is_in_script_thread()
+        ):
             is_young = time.monotonic() - self._began < UNDISTURBED_RUN_SECONDS
             if is_young or RUN_THREADS.is_anyone_waiting:
                 return

@@ -119,7 +119,7 @@ def load_held(choice: StoredChoice[Any]) -> StoredValue[Any] | None:
     if known.small is not None and blob_store.STORE.salted(known.name) is None:
         make_stored(known.small)
     try:
-        return choice.read(known.name, session_reader())
+        return choice.read_value(known.name, session_reader())
     except blob_store.UnknownError:
         return None
     except ValueError as error:
@@ -200,7 +200,7 @@ def bring_back(text: str, *, here: bool) -> None:
     are the user's changes to it and not another model.
     """
     try:
-        mine, size = session_reader().read(SentContent(admit_text, text))
+        mine, size = session_reader().read_outside(SentContent(admit_text, text))
     except ValueError:
         return  # from an older release, or edited by hand
     if not own_config.has_room(size):

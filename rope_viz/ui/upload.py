@@ -166,7 +166,7 @@ def _take(content: str | bytes, name: str, side: Mapping[str, bytes] | None = No
     """Make a config the model, with the files dropped with it, or show the card that says why it is none."""
     spec, model = state.current_choice().spec, state.current_choice().subject.name
     try:
-        found, size = session_reader().read(SentContent(own_file.read_file, content, spec, model, side))
+        found, size = session_reader().read_outside(SentContent(own_file.read_file, content, spec, model, side))
         if isinstance(found, Upload):
             state.adopt(found, size)
             return True

@@ -106,7 +106,7 @@ def test_every_door_admits_the_same_embeddings(config):
 
 @pytest.mark.slow
 @for_each(CONFIGS)
-def test_what_others_see_is_as_if_it_were_read_anew(config):
+def test_what_others_see_is_as_if_it_were_read_again(config):
     """The proof of a link takes embeddings over where only private keys differ."""
     own = try_to_read({**config, **PRIVATE, "auto_map": {"AutoConfig": "configuration_x.Config"}})
     if isinstance(own, ValueError):

@@ -114,7 +114,7 @@ def test_a_callback_of_a_chinese_page_gets_its_error_in_chinese(monkeypatch, rea
 
         def drop():
             with pytest.raises(ValueError) as refused:  # noqa: PT011
-                one.read(SentContent(read_upload, b"{"))
+                one.read_outside(SentContent(read_upload, b"{"))
             found.append(str(refused.value))
 
         callback = threading.Thread(target=drop, name="callback")

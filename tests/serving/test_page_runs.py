@@ -174,6 +174,21 @@ def test_only_a_long_run_is_interrupted(monkeypatch, age, waits, interrupted):
     assert len(asked) == interrupted + 1, "a stop is never put off"
 
 
+def test_a_run_that_asks_for_another_one_ends_there(monkeypatch):
+    """As `st.switch_page` and `st.rerun` do: the rest of the script must not run, however young the run is."""
+    asked = []
+    monkeypatch.setattr(ScriptRunner, "_maybe_handle_execution_control_request", lambda self: asked.append(1))
+    runner = object.__new__(QueuedRunner)
+    runner._requests, runner._execing = OneRunRequests(), True
+    runner._script_thread, runner._began = threading.current_thread(), time.monotonic()
+    runner._requests.script_thread = runner._script_thread
+    runner._requests.request_rerun(RerunData())
+    runner._maybe_handle_execution_control_request()
+    assert asked
+    assert runner._requests.on_scriptrunner_yield().type is ScriptRequestType.RERUN
+    assert not runner._requests.is_of_script, "the next request may be a message"
+
+
 def test_streamlit_makes_the_runners_that_install_puts_there(monkeypatch):
     """Fails if Streamlit makes its runners elsewhere, or if a setting lets it make one for each message."""
     monkeypatch.setattr(app_session, "ScriptRunner", app_session.ScriptRunner)

@@ -47,12 +47,12 @@ class SecondModel(Choice[Second]):
         return Second(next(name for name in USUAL if name != request.model))
 
     def parse(self, text: str) -> Second:
-        return self.read(text, HERE)
+        return self.read_value(text, HERE)
 
     def name_content(self, text: str) -> Content[Upload] | None:
         return None if text in catalog() else LinkedConfig(text)
 
-    def read(self, text: str, reader: Reader) -> Second:
+    def read_value(self, text: str, reader: Reader) -> Second:
         if text in catalog():
             return Second(text)
         try:
