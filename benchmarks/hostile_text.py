@@ -172,7 +172,10 @@ def main() -> int:
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--at-once", type=int, default=2, help="connections of each kind")
     options.add_argument("--port", type=int, default=0, help="default: a free one")
+    options.add_argument("--smallest", action="store_true", help="a few of each, to try the script")
     given = options.parse_args()
+    if given.smallest:
+        given.addresses = given.contents = given.pages = 2
     port = given.port or find_free_port()
     url = f"http://127.0.0.1:{port}"
     flags = ["--server.headless", "true", "--server.port", str(port), "--server.address", "127.0.0.1"]

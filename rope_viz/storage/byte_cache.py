@@ -70,7 +70,8 @@ class ByteCache(Generic[K, V]):
                 self._keys.setdefault(visitor, OrderedDict())[key] = None
                 self._shares.charge(visitor, size)
             self._use(key)
-            self._make_room(visitor)
+            # Another visitor may have sent the same value before.
+            self._make_room(self._entries[key].visitor)
 
     def grow(self, key: K, value: V, size: int) -> bool:
         """Count more bytes for a value, if it is still held and fits into one visitor's share; return whether it is."""

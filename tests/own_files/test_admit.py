@@ -63,7 +63,7 @@ def counted(monkeypatch):
     "config", [*FILES.values(), *NAMED.values()], ids=[*FILES, *(f"{name}, named" for name in NAMED)]
 )
 @pytest.mark.parametrize("is_served", [False, True], ids=["here", "in a server"])
-def test_dropped_config_is_read_once_until_its_pictures_are_asked_for(config, is_served, counted):
+def test_dropped_config_is_read_once_until_its_pictures(config, is_served, counted):
     own_file.read_file(json.dumps({**config, "rope_theta": 77_777.0}), RopeSpec(), "")  # fills caches of the program
     counted.update(reads=0, specs=0)
     own = own_file.read_file(json.dumps(config).encode(), RopeSpec(), "")
@@ -150,7 +150,7 @@ def test_a_slow_config_is_refused_at_every_door(door, monkeypatch):
         function(argument)
 
 
-def test_a_bare_rope_scaling_takes_sizes_only_where_a_model_is_open():
+def test_a_bare_rope_scaling_takes_sizes_of_an_open_model():
     with pytest.raises(ValueError, match=r"."):
         admit_stored(json.dumps(YARN).encode())
     own = own_file.read_file(json.dumps(YARN), RopeSpec(96), "Open model")

@@ -10,6 +10,7 @@ import pytest
 
 from rope_viz.own_files import blob_store
 from rope_viz.own_files.outside import memory_of
+from rope_viz.storage import byte_cache
 from rope_viz.storage.limits import CONTENT_BYTES, CONTENT_OVERHEAD_BYTES
 
 pytestmark = pytest.mark.slow
@@ -110,7 +111,7 @@ class CountedDict(OrderedDict):
 
 
 def test_storing_a_content_does_not_look_through_the_others(monkeypatch):
-    monkeypatch.setattr(blob_store, "OrderedDict", CountedDict)
+    monkeypatch.setattr(byte_cache, "OrderedDict", CountedDict)
     store = blob_store.Store(most=4 << 20)
     for number in range(3000):
         store.keep(blob_store.salt(), f"192.0.2.{number % 3}")

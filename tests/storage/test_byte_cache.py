@@ -104,3 +104,10 @@ def test_threads_leave_the_sizes_right():
     for key in range(50):
         cache.remove(key)
     assert (len(cache), cache.size) == (0, 0)
+
+
+def test_a_value_of_another_visitor_stays_theirs():
+    cache = ByteCache(100, 100)
+    cache.add("name", "value", 10, "a")
+    cache.add("name", "value", 10, "b")
+    assert cache.size == 10
